@@ -1,0 +1,30 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// eachAttr calls f for every netlink attribute in b (include/uapi/linux/netlink.h,
+// struct nlattr: u16 length with header, u16 type, payload padded to 4 bytes).
+func eachAttr(b []byte, f func(kind uint16, value []byte)) error {
+	for len(b) >= unix.SizeofRtAttr {
+		size := int(binary.NativeEndian.Uint16(b))
+		if size < unix.SizeofRtAttr || size > len(b) {
+			return fmt.Errorf("netlink attribute of length %d in %d bytes", size, len(b))
+		}
+		f(binary.NativeEndian.Uint16(b[2:]), b[unix.SizeofRtAttr:size])
+		b = b[min((size+3)&^3, len(b)):]
+	}
+	return nil
+}
+
+// nativeUint32 reads a u32 attribute; one that is too short reads as 0.
+func nativeUint32(b []byte) uint32 {
+	if len(b) < 4 {
+		return 0
+	}
+	return binary.NativeEndian.Uint32(b)
+}
