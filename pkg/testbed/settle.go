@@ -1,0 +1,85 @@
+package testbed
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/vishvananda/netlink"
+)
+
+// settleTime bounds the wait for links; it is long past what a loaded machine
+// needs, and only a fabric that is broken reaches it.
+const settleTime = 30 * time.Second
+
+// settle waits until every link is operational. The kernel makes it so from a
+// work queue after the carrier is there (net/core/link_watch.c); before that a
+// bridge port does not forward, and the first packets of a test are lost.
+func (f *Fabric) settle() error {
+	spaces := []*Namespace{f.Switches}
+	for _, p := range f.Pods {
+		spaces = append(spaces, p.Node, p.Namespace)
+	}
+	for _, n := range spaces {
+		if err := n.waitUp(); err != nil {
+			return fmt.Errorf("waiting for the links of %s: %w", n.Name, err)
+		}
+	}
+	return nil
+}
+
+// waitUp returns when no link of the namespace, lo apart, is on its way up.
+func (n *Namespace) waitUp() error {
+	updates := make(chan netlink.LinkUpdate)
+	done := make(chan struct{})
+	defer func() {
+		close(done)
+		for range updates { // until the subscription has ended
+		}
+	}()
+	broken := make(chan error, 1)
+	// Subscribing comes first: what is up before the list is read is in the
+	// list, and what comes up later is an update.
+	err := n.Do(func() error {
+		return netlink.LinkSubscribeWithOptions(updates, done, netlink.LinkSubscribeOptions{
+			ErrorCallback: func(err error) {
+				select {
+				case broken <- err:
+				default:
+				}
+			},
+		})
+	})
+	if err != nil {
+		close(updates)
+		return err
+	}
+	waiting := map[int]string{}
+	if err := n.Do(func() error {
+		links, err := netlink.LinkList()
+		for _, l := range slices.DeleteFunc(links, operational) {
+			waiting[l.Attrs().Index] = l.Attrs().Name
+		}
+		return err
+	}); err != nil {
+		return err
+	}
+	limit := time.After(settleTime)
+	for len(waiting) > 0 {
+		select {
+		case u := <-updates:
+			if operational(u.Link) {
+				delete(waiting, u.Attrs().Index)
+			}
+		case err := <-broken:
+			return err
+		case <-limit:
+			return fmt.Errorf("still down after %s: %v", settleTime, waiting)
+		}
+	}
+	return nil
+}
+
+func operational(l netlink.Link) bool {
+	return l.Attrs().Name == "lo" || l.Attrs().OperState == netlink.OperUp
+}
