@@ -1,0 +1,61 @@
+// Package watch turns rtnetlink notifications into wake-ups: subscribe, look,
+// and look again on each event. What an event says is never parsed; the list
+// read after it is the truth, and a notification lost to an overrun is only
+// one more reason to look.
+package watch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/vishvananda/netlink/nl"
+	"golang.org/x/sys/unix"
+
+	"github.com/railtune/railtune/pkg/neigh/internal/poll"
+)
+
+// Until calls look until it says settled, once right after subscribing to the
+// rtnetlink group and then after each event of that group, so that a change
+// between looking and listening cannot be missed. It returns nil when settled,
+// the context's error when that was over first, or look's error. The socket is
+// opened on the calling thread.
+func Until(ctx context.Context, group uint, look func() (settled bool, err error)) error {
+	events, err := nl.Subscribe(unix.NETLINK_ROUTE, group)
+	if err != nil {
+		return fmt.Errorf("subscribing to rtnetlink group %d: %w", group, err)
+	}
+	defer events.Close()
+	waiter, err := poll.New(ctx)
+	if err != nil {
+		return err
+	}
+	defer waiter.Close()
+	for {
+		if settled, err := look(); err != nil || settled {
+			return err
+		}
+		if err := waiter.Wait(time.Time{}, events.GetFd()); err != nil {
+			return err
+		}
+		if err := drain(events.GetFd()); err != nil {
+			return err
+		}
+	}
+}
+
+// drain throws away what is queued, and with it the event that woke us.
+func drain(fd int) error {
+	var b [8192]byte
+	for {
+		_, _, err := unix.Recvfrom(fd, b[:], unix.MSG_DONTWAIT)
+		switch {
+		case err == nil, errors.Is(err, unix.EINTR), errors.Is(err, unix.ENOBUFS):
+		case errors.Is(err, unix.EAGAIN):
+			return nil
+		default:
+			return fmt.Errorf("reading rtnetlink events: %w", err)
+		}
+	}
+}
