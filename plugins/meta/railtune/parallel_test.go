@@ -1,0 +1,147 @@
+package main_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/railtune/railtune/pkg/testbed"
+)
+
+// rounds is how often TestParallel attaches sixteen rails at once (RT-33). With 3200
+// proven ADDs it is also the test for false alarms of the neighbour proof.
+const rounds = 200
+
+// TestParallel adds sixteen rails of one subnet at once, as processes, again and again,
+// and takes them away at once: sixteen tables, 48 rules, no error, nothing left. Every
+// round starts with untuned rails, which answer for each other until their own ADD has
+// come to them.
+func TestParallel(t *testing.T) {
+	binary := testbed.MustRailtune(t)
+	fabric := testbed.MustFabric(t, testbed.Options{Pods: 1, Direct: true})
+	pod := fabric.Pods[0]
+	n := rounds
+	if testing.Short() {
+		n = 5
+	}
+	before := testbed.MustSnapshot(t, pod.Namespace)
+	random := rand.New(rand.NewPCG(1, 2))
+	for round := range n {
+		attachAll(t, binary, pod)
+		if round%20 == 0 {
+			mustHaveAll(t, pod)
+		}
+		if round%4 == 3 {
+			detachInOrder(t, binary, pod, random.Perm(len(pod.Rails)))
+		} else {
+			detachAll(t, binary, pod)
+		}
+		untune(t, pod)
+		if round%20 == 0 {
+			if d := testbed.Diff(before, testbed.MustSnapshot(t, pod.Namespace)); len(d) > 0 {
+				t.Fatalf("round %d left:\n%s", round, d)
+			}
+		}
+	}
+	if d := testbed.Diff(before, testbed.MustSnapshot(t, pod.Namespace)); len(d) > 0 {
+		t.Fatalf("left:\n%s", d)
+	}
+}
+
+func attachAll(t *testing.T, binary string, pod *testbed.Pod) {
+	t.Helper()
+	atOnce(t, pod, func(r testbed.Rail) error {
+		o, err := verb(t, binary, pod, "ADD", r)
+		if err == nil && !strings.Contains(o.Stdout, `"ips"`) {
+			err = fmt.Errorf("no result: %q", o.Stdout)
+		}
+		return err
+	})
+}
+
+func detachAll(t *testing.T, binary string, pod *testbed.Pod) {
+	t.Helper()
+	atOnce(t, pod, func(r testbed.Rail) error {
+		_, err := verb(t, binary, pod, "DEL", r)
+		return err
+	})
+}
+
+func detachInOrder(t *testing.T, binary string, pod *testbed.Pod, order []int) {
+	t.Helper()
+	for _, k := range order {
+		if _, err := verb(t, binary, pod, "DEL", pod.Rails[k]); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func atOnce(t *testing.T, pod *testbed.Pod, f func(testbed.Rail) error) {
+	t.Helper()
+	var wait sync.WaitGroup
+	errs := make([]error, len(pod.Rails))
+	for i, r := range pod.Rails {
+		wait.Go(func() { errs[i] = f(r) })
+	}
+	wait.Wait()
+	for i, err := range errs {
+		if err != nil {
+			t.Fatalf("%s: %v", pod.Rails[i].Name, err)
+		}
+	}
+}
+
+// verb runs the binary for one rail, with the result that a plugin with static
+// addresses would hand on.
+func verb(t *testing.T, binary string, pod *testbed.Pod, command string, r testbed.Rail) (testbed.Outcome, error) {
+	t.Helper()
+	o, err := testbed.Call{
+		Plugin: binary, Command: command, ContainerID: "c1", NetNS: pod.Path(), IfName: r.Name,
+		Config: map[string]any{
+			"cniVersion": "1.0.0", "name": "rail", "type": "railtune",
+			"prevResult": map[string]any{
+				"cniVersion": "1.0.0",
+				"interfaces": []any{map[string]any{"name": r.Name, "sandbox": pod.Path()}},
+				"ips":        []any{map[string]any{"interface": 0, "address": r.Addr.String()}},
+			},
+		},
+	}.Run(t.Context())
+	if err == nil {
+		err = o.Err()
+	}
+	return o, err
+}
+
+var tableOf = regexp.MustCompile(`lookup (72\d{5})`)
+
+func mustHaveAll(t *testing.T, pod *testbed.Pod) {
+	t.Helper()
+	rules := testbed.MustSnapshot(t, pod.Namespace).Matching("rule4")
+	tables := map[string]bool{}
+	ours := 0
+	for _, r := range rules {
+		if strings.Contains(r, mark) {
+			ours++
+		}
+		if m := tableOf.FindStringSubmatch(r); m != nil {
+			tables[m[1]] = true
+		}
+	}
+	if want := len(pod.Rails); len(tables) != want || ours != 3*want {
+		t.Fatalf("%d tables and %d rules, want %d and %d:\n%s", len(tables), ours, want, 3*want, strings.Join(rules, "\n"))
+	}
+}
+
+func untune(t *testing.T, pod *testbed.Pod) {
+	t.Helper()
+	for _, r := range pod.Rails {
+		for _, leaf := range []string{"arp_ignore", "arp_announce"} {
+			if err := pod.SetSysctl("ipv4/conf/"+r.Name+"/"+leaf, "0"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
