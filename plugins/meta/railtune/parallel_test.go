@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/railtune/railtune/pkg/testbed"
@@ -81,16 +80,8 @@ func detachInOrder(t *testing.T, binary string, pod *testbed.Pod, order []int) {
 
 func atOnce(t *testing.T, pod *testbed.Pod, f func(testbed.Rail) error) {
 	t.Helper()
-	var wait sync.WaitGroup
-	errs := make([]error, len(pod.Rails))
-	for i, r := range pod.Rails {
-		wait.Go(func() { errs[i] = f(r) })
-	}
-	wait.Wait()
-	for i, err := range errs {
-		if err != nil {
-			t.Fatalf("%s: %v", pod.Rails[i].Name, err)
-		}
+	if err := eachAtOnce(pod.Rails, f); err != nil {
+		t.Fatal(err)
 	}
 }
 
