@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"os"
 	"strings"
 	"testing"
@@ -52,6 +53,9 @@ func newPod(t *testing.T) *testbed.Namespace {
 		"addr add fd5a:1::11/64 dev net1 nodad",
 	} {
 		mustRun(t, pod, strings.Fields(line)...)
+	}
+	if err := pod.SettleAddresses("net1", netip.MustParseAddr("fd5a:1::11")); err != nil {
+		t.Fatal(err)
 	}
 	return pod
 }

@@ -173,9 +173,6 @@ func (fakeNoRules) AddRule(policy.Rule) error { return unix.EOPNOTSUPP }
 // in main is held by someone else's.
 func TestSlotTaken(t *testing.T) {
 	pod := newPod(t)
-	mustRun(t, pod, "link", "set", "net1", "down")
-	mustRun(t, pod, "link", "set", "net1", "up")
-	mustRun(t, pod, "addr", "replace", "fd5a:1::11/64", "dev", "net1", "nodad")
 	before := testbed.MustSnapshot(t, pod)
 	fake := &fakeLateRoute{t: t, pod: pod}
 	err := with(t, pod, func(r *attach.Rail) error {

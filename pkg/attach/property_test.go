@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -35,6 +36,9 @@ func TestAnyInput(t *testing.T) {
 		"rule add priority 900 from all lookup 500", "route add 10.200.0.0/16 dev eth0 table 600",
 	} {
 		mustRun(t, pod, strings.Fields(line)...)
+	}
+	if err := pod.SettleAddresses("net1", netip.MustParseAddr("fd5a:40::1")); err != nil {
+		t.Fatal(err)
 	}
 	seed := *propertySeed
 	if seed == 0 {

@@ -10,6 +10,7 @@ package kernel
 import (
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
@@ -27,10 +28,13 @@ type Netlink struct {
 	raw    map[int]*nl.SocketHandle
 }
 
+// explain makes the library put the kernel's own words (NLMSGERR_ATTR_MSG) into errors.
+var explain = sync.OnceFunc(func() { nl.EnableErrorMessageReporting = true })
+
 // Open returns sockets in the namespace of the calling thread, which must be locked
 // until Open returns. They stay in that namespace whatever the thread does later.
 func Open() (*Netlink, error) {
-	nl.EnableErrorMessageReporting = true
+	explain()
 	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
 	if err != nil {
 		return nil, fmt.Errorf("netlink socket: %w", err)

@@ -58,13 +58,19 @@ func (p *Pod) Chained(ctx context.Context, verb string, r Rail, entry Object) (O
 // failed.
 func (f *Fabric) ChainAll(ctx context.Context, verb string, entry Object) error {
 	return f.eachRail(func(p *Pod, r Rail) error {
-		o, err := p.Chained(ctx, verb, r, entry)
-		if err == nil {
-			err = o.Err()
-		}
-		if err != nil {
-			return fmt.Errorf("%s %s %s: %w", entry["type"], verb, p.Prefixed(r), err)
-		}
-		return nil
+		_, err := p.Chain(ctx, verb, r, entry)
+		return err
 	})
+}
+
+// Chain is Chained for a plugin that must succeed: its failure is the error.
+func (p *Pod) Chain(ctx context.Context, verb string, r Rail, entry Object) (Outcome, error) {
+	o, err := p.Chained(ctx, verb, r, entry)
+	if err == nil {
+		err = o.Err()
+	}
+	if err != nil {
+		return o, fmt.Errorf("%s %s %s: %w", entry["type"], verb, p.Prefixed(r), err)
+	}
+	return o, nil
 }

@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"time"
 )
 
@@ -146,15 +145,30 @@ func (p *Pod) Configure(r Rail, conflist Object) error {
 // Attach adds every rail of every pod through cnitool and Rail.Conflist(chain),
 // all at once, and returns what failed.
 func (f *Fabric) Attach(ctx context.Context, chain ...Object) error {
-	return f.eachRail(func(p *Pod, r Rail) error {
-		if err := p.Configure(r, r.Conflist(chain...)); err != nil {
-			return err
+	return f.eachRail(func(p *Pod, r Rail) error { return p.attach(ctx, r, chain) })
+}
+
+// AttachInOrder is Attach as Multus does it: the pods at the same time, the rails
+// of each one after another.
+func (f *Fabric) AttachInOrder(ctx context.Context, chain ...Object) error {
+	return f.EachPod(func(p *Pod) error {
+		for _, r := range p.Rails {
+			if err := p.attach(ctx, r, chain); err != nil {
+				return err
+			}
 		}
-		return p.tool(ctx, "add", r)
+		return nil
 	})
 }
 
-// Detach undoes Attach.
+func (p *Pod) attach(ctx context.Context, r Rail, chain []Object) error {
+	if err := p.Configure(r, r.Conflist(chain...)); err != nil {
+		return err
+	}
+	return p.tool(ctx, "add", r)
+}
+
+// Detach removes every rail that Attach or AttachInOrder added, all at once.
 func (f *Fabric) Detach(ctx context.Context) error {
 	return f.eachRail(func(p *Pod, r Rail) error { return p.tool(ctx, "del", r) })
 }
@@ -170,29 +184,4 @@ func (p *Pod) tool(ctx context.Context, verb string, r Rail) error {
 		return fmt.Errorf("cnitool %s %s: %w", verb, p.Prefixed(r), err)
 	}
 	return nil
-}
-
-func (f *Fabric) eachRail(do func(*Pod, Rail) error) error {
-	var (
-		wait sync.WaitGroup
-		lock sync.Mutex
-		errs []error
-	)
-	for _, p := range f.Pods {
-		for _, r := range p.Rails {
-			wait.Go(func() {
-				if err := do(p, r); err != nil {
-					lock.Lock()
-					defer lock.Unlock()
-					errs = append(errs, err)
-				}
-			})
-		}
-	}
-	wait.Wait()
-	const shown = 3 // what fails on one rail fails on most
-	if more := len(errs) - shown; more > 0 {
-		errs = append(errs[:shown], fmt.Errorf("… and %d more", more))
-	}
-	return errors.Join(errs...)
 }

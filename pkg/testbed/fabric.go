@@ -1,13 +1,11 @@
 package testbed
 
 import (
+	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
-
-	"github.com/vishvananda/netlink"
 )
 
 // Layout says how the rails of all pods hang together.
@@ -35,6 +33,9 @@ type Options struct {
 	// Direct makes each rail a veth end in the pod, with its address, where
 	// otherwise the parents wait in the node for Pod.Attach to chain plugins on.
 	Direct bool
+	// Down leaves the rails of Direct down: the test sets each up when it is to
+	// arrive, and then waits with Settle, in Switches too.
+	Down bool
 	// Gateway gives the joined leaves of OneSubnet the address 10.61.0.1/16.
 	Gateway bool
 }
@@ -117,10 +118,13 @@ func (f *Fabric) build() (err error) {
 			return fmt.Errorf("eth0 of pod %s: %w", p.Role, err)
 		}
 		if f.Direct {
-			if err := p.Do(p.addressRails); err != nil {
+			if err := p.Do(func() error { return p.addressRails(f.Down) }); err != nil {
 				return fmt.Errorf("rails of pod %s: %w", p.Role, err)
 			}
 		}
+	}
+	if f.Down {
+		return nil
 	}
 	return f.settle()
 }
@@ -152,11 +156,13 @@ func newPod(i int) (p *Pod, err error) {
 	return p, errors.Join(err, p.Node.skipDAD(), p.skipDAD())
 }
 
-// Close removes what NewFabric made.
+// Close removes what NewFabric made. The neighbours go first: all namespaces of the
+// machine share one table of about a thousand (gc_thresh3), and the kernel empties
+// a namespace in its own time.
 func (f *Fabric) Close() error {
 	var errs []error
 	for _, p := range f.Pods {
-		errs = append(errs, p.Namespace.Close(), p.Node.Close(), os.RemoveAll(p.conflists))
+		errs = append(errs, p.ForgetNeighbours(context.Background()), p.Namespace.Close(), p.Node.Close(), os.RemoveAll(p.conflists))
 	}
 	if f.Switches != nil {
 		errs = append(errs, f.Switches.Close())
@@ -172,8 +178,11 @@ func (f *Fabric) wire() error {
 			return err
 		}
 		for k := 1; k <= f.Options.Rails; k++ {
-			gateway := netip.PrefixFrom(f.Pods[0].Rails[k-1].Gateway, 24)
-			if err := addBridge(fmt.Sprintf("br%d", k), gateway); err != nil {
+			bridge := fmt.Sprintf("br%d", k)
+			if err := addBridge(bridge); err != nil {
+				return err
+			}
+			if err := address(bridge, netip.PrefixFrom(f.Pods[0].Rails[k-1].Gateway, 24)); err != nil {
 				return err
 			}
 		}
@@ -193,6 +202,12 @@ func (f *Fabric) wire() error {
 			if err := addCable(fmt.Sprintf("%s%d", p.Role, r.Index), bridge, name, end); err != nil {
 				return fmt.Errorf("cable of pod %s's %s: %w", p.Role, r.Name, err)
 			}
+			if f.Direct {
+				continue // addressRails follows
+			}
+			if err := end.Do(func() error { return setUp(name) }); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -201,14 +216,15 @@ func (f *Fabric) wire() error {
 // addLeaves makes one bridge per node and joins each to the first.
 func (f *Fabric) addLeaves() error {
 	for i, p := range f.Pods {
-		var addr netip.Prefix
-		if i == 0 && f.Gateway {
-			addr = netip.PrefixFrom(p.Rails[0].Gateway, 16)
-		}
-		if err := addBridge("leaf"+p.Role, addr); err != nil {
+		if err := addBridge("leaf" + p.Role); err != nil {
 			return err
 		}
 		if i == 0 {
+			if f.Gateway {
+				if err := address("leaf"+p.Role, netip.PrefixFrom(p.Rails[0].Gateway, 16)); err != nil {
+					return err
+				}
+			}
 			continue
 		}
 		trunk := "trunk" + p.Role
@@ -218,71 +234,9 @@ func (f *Fabric) addLeaves() error {
 		if err := enslave(trunk+"x", "leaf"+p.Role); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func addBridge(name string, addr netip.Prefix) error {
-	attrs := netlink.NewLinkAttrs()
-	attrs.Name = name
-	if err := netlink.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}); err != nil {
-		return fmt.Errorf("bridge %s: %w", name, err)
-	}
-	return addressAndUp(name, addr)
-}
-
-// addCable makes a veth pair: near in the calling namespace, in bridge if that
-// is not empty, and far in the namespace end; both up.
-func addCable(near, bridge, far string, end *Namespace) error {
-	attrs := netlink.NewLinkAttrs()
-	attrs.Name = near
-	pair := &netlink.Veth{LinkAttrs: attrs, PeerName: far, PeerNamespace: netlink.NsFd(int(end.netns.Fd()))}
-	if err := netlink.LinkAdd(pair); err != nil {
-		return fmt.Errorf("veth %s–%s: %w", near, far, err)
-	}
-	if bridge != "" {
-		if err := enslave(near, bridge); err != nil {
+		if err := setUp(trunk + "x"); err != nil {
 			return err
 		}
 	}
-	if err := addressAndUp(near, netip.Prefix{}); err != nil {
-		return err
-	}
-	return end.Do(func() error { return addressAndUp(far, netip.Prefix{}) })
-}
-
-func enslave(name, bridge string) error {
-	link, err := netlink.LinkByName(name)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	master, err := netlink.LinkByName(bridge)
-	if err != nil {
-		return fmt.Errorf("%s: %w", bridge, err)
-	}
-	if err := netlink.LinkSetMaster(link, master); err != nil {
-		return fmt.Errorf("%s into %s: %w", name, bridge, err)
-	}
 	return nil
-}
-
-// addressAndUp gives a link its address, if it has one, and sets it up.
-func addressAndUp(name string, addr netip.Prefix) error {
-	link, err := netlink.LinkByName(name)
-	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
-	}
-	if addr.IsValid() {
-		if err := netlink.AddrAdd(link, &netlink.Addr{IPNet: ipNet(addr)}); err != nil {
-			return fmt.Errorf("%s on %s: %w", addr, name, err)
-		}
-	}
-	if err := netlink.LinkSetUp(link); err != nil {
-		return fmt.Errorf("%s up: %w", name, err)
-	}
-	return nil
-}
-
-func ipNet(p netip.Prefix) *net.IPNet {
-	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }

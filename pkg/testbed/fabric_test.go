@@ -1,7 +1,9 @@
 package testbed
 
 import (
+	"strings"
 	"testing"
+	"time"
 )
 
 func measure(t *testing.T, paths []Path, probe Probe) int {
@@ -30,8 +32,10 @@ func TestOneSubnetShowsFluxAndItsCure(t *testing.T) {
 		t.Errorf("%d of 32 paths without strict delivery: the fabric itself is broken", n)
 	}
 	strict(t, f)
-	if n := measure(t, f.SameRail(), Probe{Rounds: 2}); n > 4 {
-		t.Errorf("%d of 32 paths with the kernel's defaults, want at most 4", n)
+	for _, probe := range []Probe{{Rounds: 2}, {BindAddress: true}} {
+		if n := measure(t, f.SameRail(), probe); n > 4 {
+			t.Errorf("%d of 32 paths with the kernel's defaults, want at most 4: %+v", n, probe)
+		}
 	}
 	for _, p := range f.Pods {
 		for key, v := range map[string]string{"arp_ignore": "1", "arp_announce": "2"} {
@@ -40,8 +44,12 @@ func TestOneSubnetShowsFluxAndItsCure(t *testing.T) {
 			}
 		}
 	}
-	if n := measure(t, f.SameRail(), Probe{Rounds: 2}); n != 32 {
-		t.Errorf("%d of 32 paths with arp_ignore=1 arp_announce=2", n)
+	m, err := Measure(t.Context(), f.SameRail(), Probe{Rounds: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.Answered() != 32 || m.Arrived() != 32 {
+		t.Errorf("%d answered and %d arrived of 32 paths with arp_ignore=1 arp_announce=2", m.Answered(), m.Arrived())
 	}
 }
 
@@ -77,6 +85,46 @@ func TestPerRailNeedsARouteAcrossRails(t *testing.T) {
 		if n := measure(t, f.CrossRail(), probe); n != 12 {
 			t.Errorf("%d of 12 cross-rail paths with the supernet route, %+v", n, probe)
 		}
+	}
+}
+
+func TestFabricIsSettled(t *testing.T) {
+	for _, o := range []Options{{}, {Direct: true}, {Layout: PerRail}} {
+		f := MustFabric(t, o)
+		spaces := []*Namespace{f.Switches}
+		for _, p := range f.Pods {
+			spaces = append(spaces, p.Node, p.Namespace)
+		}
+		for _, n := range spaces {
+			out, err := n.Run(t.Context(), "ip", "-o", "link", "show")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for line := range strings.Lines(out) {
+				if !strings.Contains(line, ": lo:") && !strings.Contains(line, " state UP ") {
+					t.Errorf("%+v: %s: %s", o, n.Name, line)
+				}
+			}
+		}
+	}
+}
+
+func TestSettleWaitsForTheCarrier(t *testing.T) {
+	n, far := MustNamespace(t, "near"), MustNamespace(t, "far")
+	if err := n.Do(func() error { return addCable("one", "", "other", far) }); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.settle(time.Millisecond); err == nil || !strings.Contains(err.Error(), "one") {
+		t.Errorf("settled without a carrier: %v", err)
+	}
+	if err := far.Settle(); err != nil {
+		t.Errorf("waits for a link that is down: %v", err)
+	}
+	if err := far.Do(func() error { return setUp("other") }); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Settle(); err != nil {
+		t.Error(err)
 	}
 }
 

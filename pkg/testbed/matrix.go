@@ -191,6 +191,8 @@ func (p Path) ping(ctx context.Context, probe Probe) (bool, error) {
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("ping %s: %w", p, err)
+	case strings.Contains(o.Stderr, "No buffer space available"):
+		return false, fmt.Errorf("ping %s: the machine's neighbour table is full (gc_thresh3), by this test or another: %s", p, strings.TrimSpace(o.Stderr))
 	case o.Exit > 1 || o.Exit < 0:
 		return false, fmt.Errorf("ping %s: exit %d: %s", p, o.Exit, strings.TrimSpace(o.Stderr))
 	}

@@ -28,7 +28,7 @@ func (p *Pod) addEth0(i int) error {
 	}
 	return p.Do(func() error {
 		addr := netip.PrefixFrom(netip.AddrFrom4([4]byte{172, 20, 0, byte(5 + i)}), 32)
-		if err := addressAndUp("eth0", addr); err != nil {
+		if err := errors.Join(address("eth0", addr), setUp("eth0")); err != nil {
 			return err
 		}
 		link, err := netlink.LinkByName("eth0")
@@ -60,10 +60,17 @@ func (n *Namespace) skipDAD() error {
 	return err
 }
 
-// addressRails puts the planned addresses on rails that are in the pod already.
-func (p *Pod) addressRails() error {
+// addressRails puts the planned addresses on rails that are in the pod already,
+// and sets them up unless they are to stay down.
+func (p *Pod) addressRails(down bool) error {
 	for _, r := range p.Rails {
-		if err := addressAndUp(r.Name, r.Addr); err != nil {
+		if err := address(r.Name, r.Addr); err != nil {
+			return err
+		}
+		if down {
+			continue
+		}
+		if err := setUp(r.Name); err != nil {
 			return err
 		}
 	}

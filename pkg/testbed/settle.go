@@ -2,6 +2,7 @@ package testbed
 
 import (
 	"fmt"
+	"net"
 	"slices"
 	"time"
 
@@ -12,24 +13,26 @@ import (
 // needs, and only a fabric that is broken reaches it.
 const settleTime = 30 * time.Second
 
-// settle waits until every link is operational. The kernel makes it so from a
-// work queue after the carrier is there (net/core/link_watch.c); before that a
-// bridge port does not forward, and the first packets of a test are lost.
+// settle is Settle for the whole fabric.
 func (f *Fabric) settle() error {
 	spaces := []*Namespace{f.Switches}
 	for _, p := range f.Pods {
 		spaces = append(spaces, p.Node, p.Namespace)
 	}
 	for _, n := range spaces {
-		if err := n.waitUp(); err != nil {
+		if err := n.Settle(); err != nil {
 			return fmt.Errorf("waiting for the links of %s: %w", n.Name, err)
 		}
 	}
 	return nil
 }
 
-// waitUp returns when no link of the namespace, lo apart, is on its way up.
-func (n *Namespace) waitUp() error {
+// Settle waits until every link that is set up is operational. The kernel makes
+// it so from a work queue, after the carrier is there (net/core/link_watch.c).
+// Before that a bridge port does not forward, and the first packets are lost.
+func (n *Namespace) Settle() error { return n.settle(settleTime) }
+
+func (n *Namespace) settle(longest time.Duration) error {
 	updates := make(chan netlink.LinkUpdate)
 	done := make(chan struct{})
 	defer func() {
@@ -57,29 +60,32 @@ func (n *Namespace) waitUp() error {
 	waiting := map[int]string{}
 	if err := n.Do(func() error {
 		links, err := netlink.LinkList()
-		for _, l := range slices.DeleteFunc(links, operational) {
+		for _, l := range slices.DeleteFunc(links, settled) {
 			waiting[l.Attrs().Index] = l.Attrs().Name
 		}
 		return err
 	}); err != nil {
 		return err
 	}
-	limit := time.After(settleTime)
+	limit := time.After(longest)
 	for len(waiting) > 0 {
 		select {
 		case u := <-updates:
-			if operational(u.Link) {
+			if settled(u.Link) {
 				delete(waiting, u.Attrs().Index)
 			}
 		case err := <-broken:
 			return err
 		case <-limit:
-			return fmt.Errorf("still down after %s: %v", settleTime, waiting)
+			return fmt.Errorf("still down after %s: %v", longest, waiting)
 		}
 	}
 	return nil
 }
 
-func operational(l netlink.Link) bool {
-	return l.Attrs().Name == "lo" || l.Attrs().OperState == netlink.OperUp
+// settled tells links that are not on their way up. lo never says that it is
+// operational.
+func settled(l netlink.Link) bool {
+	a := l.Attrs()
+	return a.Flags&(net.FlagUp|net.FlagLoopback) != net.FlagUp || a.OperState == netlink.OperUp
 }

@@ -158,6 +158,7 @@ func TestDiff(t *testing.T) {
 	}{
 		{"equal", s("a", "b", "b"), s("a", "b", "b"), ""},
 		{"one of two alike left", s("b", "b"), s("b"), "- b"},
+		{"two of three alike left", s("b", "b", "b"), s("b"), "- b\n- b"},
 		{"one more alike", s("b"), s("b", "b"), "+ b"},
 		{"changed", s("x = 0"), s("x = 1"), "- x = 0\n+ x = 1"},
 		{"order", s("a", "b"), s("b", "a"), "- a\n+ b (order)\n- b\n+ a (order)"},
