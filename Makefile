@@ -1,0 +1,80 @@
+# railtune: everything a user or CI runs. All of it needs Go; what makes network
+# namespaces (demo, lab, test, bench) needs root, and takes missing Debian
+# packages from apt.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := build
+
+GO ?= go
+FUZZTIME ?= 10s
+# More flags for go test, as in make test TESTFLAGS='-run Plan -v'.
+TESTFLAGS ?=
+
+# A checkout that belongs to another user (CI, containers) cannot be asked for
+# its revision, and go build would fail over that.
+export GOFLAGS := $(GOFLAGS) -buildvcs=false
+STATIC := CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w'
+
+# What the product and the tools are made from. Tests are left out: they change
+# no binary.
+SOURCES := go.mod $(wildcard go.sum) $(shell find pkg plugins -name '*.go' ! -name '*_test.go' 2>/dev/null)
+TOOLS := scripts/tools/go.mod scripts/tools/go.sum
+
+.PHONY: build tools demo lab test bench lint fuzz clean need-go need-kernel
+
+build: bin/railtune ## the plugin: bin/railtune
+
+bin/railtune: $(SOURCES) | need-go
+	$(STATIC) -o $@ ./plugins/meta/railtune
+
+tools: bin/cni/.built ## cnitool and the plugins of the chain: bin/cni
+
+bin/cni/.built: $(TOOLS) | need-go
+	cd scripts/tools && $(STATIC) -o ../../bin/cni/ $$($(GO) list tool | grep '^github.com/containernetworking/')
+	touch $@
+
+bin/lint/.built: $(TOOLS) | need-go
+	cd scripts/tools && $(STATIC) -o ../../bin/lint/ mvdan.cc/gofumpt honnef.co/go/tools/cmd/staticcheck
+	touch $@
+
+demo: need-kernel build tools ## two pods with 16 rails each, before and after railtune
+	$(GO) build -o bin/demo ./scripts/demo
+	bin/demo
+
+lab: need-kernel build tools ## the published table of settings, measured here
+	$(GO) build -o bin/lab ./scripts/lab
+	bin/lab
+
+# Without root the tests that need the kernel skip and say so. One package at a
+# time: namespaces share the machine's neighbour table, which some tests fill.
+test: need-go build tools ## all tests, race detector on
+	@scripts/need cc $$([ "$$(id -u)" != 0 ] || echo ip ping nft sysctl)
+	CGO_ENABLED=1 $(GO) build -race ./...
+	CGO_ENABLED=1 RAILTUNE_BIN=$(CURDIR)/bin $(GO) test -race -count=1 -p 1 $(TESTFLAGS) ./...
+
+bench: need-kernel build tools ## benchmarks, and railtune next to tuning and sbr
+	$(GO) test -run '^$$' -bench . -benchmem ./pkg/...
+	$(GO) build -o bin/bench ./scripts/bench
+	bin/bench
+
+lint: bin/lint/.built ## gofumpt, go vet, staticcheck
+	scripts/lint
+
+fuzz: need-go ## every fuzz target for FUZZTIME
+	scripts/fuzz $(FUZZTIME)
+
+clean: ## removes bin/
+	rm -rf bin
+
+need-go:
+	@scripts/need go
+
+need-kernel: need-go
+	@scripts/need root ip ping nft
+
+# Not part of test: what these run is built by them alone, from modules of its own.
+.PHONY: test-clients
+
+test-clients: need-kernel build tools ## the real cnitool and Multus, every verb and version; prints the table
+	scripts/clients/build multus
+	cd tests/clients && RAILTUNE_BIN=$(CURDIR)/bin $(GO) test -tags clients -count=1 $(TESTFLAGS)
