@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/railtune/railtune/pkg/cnierr"
 	"github.com/railtune/railtune/pkg/config"
 	"github.com/railtune/railtune/pkg/kernel"
+	"github.com/railtune/railtune/pkg/netstate"
 	"github.com/railtune/railtune/pkg/plan"
 	"github.com/railtune/railtune/pkg/policy"
 	"github.com/railtune/railtune/pkg/prevresult"
@@ -207,13 +209,31 @@ func (r *Rail) slotTaken(want policy.Route) error {
 		if !have.SameSlot(want) {
 			continue
 		}
+		have.Dev = r.linkName(have.IfIndex)
 		if have.IfIndex == want.IfIndex && have.GW == want.GW && (have.Ours() || want.Table == policy.MainTable) {
 			return nil
 		}
-		return cnierr.New(cnierr.Routing, "table %d already has %s with metric %d by another way (ip %s): "+
-			"remove that route, or take the supernet out", want.Table, want.DstText(), want.Metric, have.Route).With(have.Route.String())
+		return cnierr.New(cnierr.Routing, "table %s already has %s with metric %d by another way (ip %s): "+
+			"remove that route, or take the supernet out", tableText(want.Table), want.DstText(), want.Metric, have.Route).With(have.Route.String())
 	}
 	return cnierr.New(cnierr.TryAgain, "ip %s: the kernel says it exists, and it is gone on the next look: try again", want)
+}
+
+// linkName is a link's name for a message, "" where it cannot be had.
+func (r *Rail) linkName(index int) string {
+	links, err := r.Kernel.Links()
+	if err != nil {
+		return ""
+	}
+	o := observation{state: netstate.State{Others: links}}
+	return o.nameOf(index)
+}
+
+func tableText(table uint32) string {
+	if table == policy.MainTable {
+		return "main"
+	}
+	return strconv.FormatUint(uint64(table), 10)
 }
 
 // routingCode gives an errno of a rule or route request its CNI code.

@@ -3,6 +3,7 @@ package attach_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -54,10 +55,16 @@ func newPod(t *testing.T) *testbed.Namespace {
 	} {
 		mustRun(t, pod, strings.Fields(line)...)
 	}
-	if err := pod.SettleAddresses("net1", netip.MustParseAddr("fd5a:1::11")); err != nil {
+	mustSettle(t, pod, "fd5a:1::11")
+	return pod
+}
+
+// mustSettle waits until the links and the IPv6 address of net1 are final.
+func mustSettle(t *testing.T, pod *testbed.Namespace, addr string) {
+	t.Helper()
+	if err := errors.Join(pod.Settle(), pod.SettleAddresses("net1", netip.MustParseAddr(addr))); err != nil {
 		t.Fatal(err)
 	}
-	return pod
 }
 
 func mustRun(t *testing.T, n *testbed.Namespace, args ...string) {

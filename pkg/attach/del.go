@@ -91,31 +91,46 @@ func (r *Rail) delRules(rules []policy.Rule) error {
 	return nil
 }
 
-// delRoutes removes the link's routes that carry railtune's protocol, from private
-// tables and main. Routes of a link that is gone went with it.
+// delRoutes removes the rail's routes from private tables and main. Routes of a link that
+// is gone went with it; one that was renamed is found by what its tables say.
 func (r *Rail) delRoutes(f policy.Family, o *owned) error {
-	index := o.index()
-	if index == 0 {
-		return nil
-	}
-	found, err := r.Kernel.Routes(f, kernel.RouteFilter{IfIndex: index, Protocol: policy.Protocol})
-	if err != nil {
-		if errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EOPNOTSUPP) {
-			return nil
+	var found []kernel.FoundRoute
+	indexes := o.indexes()
+	for _, table := range o.tables {
+		routes, err := r.ownRoutes(f, kernel.RouteFilter{Table: table, Protocol: policy.Protocol})
+		if err != nil {
+			return err
 		}
-		return err
+		for _, route := range routes {
+			if !slices.Contains(indexes, route.IfIndex) {
+				indexes = append(indexes, route.IfIndex)
+			}
+		}
+	}
+	for _, index := range indexes {
+		routes, err := r.ownRoutes(f, kernel.RouteFilter{IfIndex: index, Protocol: policy.Protocol})
+		if err != nil {
+			return err
+		}
+		found = append(found, routes...)
 	}
 	// Routes through a next hop first: the route that makes the hop reachable is theirs to need.
 	slices.SortStableFunc(found, func(a, b kernel.FoundRoute) int { return boolOrder(a.GW.IsValid(), b.GW.IsValid()) })
 	for _, route := range found {
-		if !route.Ours() || route.IfIndex != index {
-			continue
-		}
 		if err := r.Kernel.DelRoute(route.Route); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// ownRoutes lists routes of railtune's. A kernel without the family has none.
+func (r *Rail) ownRoutes(f policy.Family, filter kernel.RouteFilter) ([]kernel.FoundRoute, error) {
+	found, err := r.Kernel.Routes(f, filter)
+	if errors.Is(err, unix.EAFNOSUPPORT) || errors.Is(err, unix.EOPNOTSUPP) {
+		return nil, nil
+	}
+	return slices.DeleteFunc(found, func(route kernel.FoundRoute) bool { return !route.Ours() }), err
 }
 
 func boolOrder(a, b bool) int {
@@ -155,7 +170,7 @@ func (o *owned) findTables() {
 			continue
 		}
 		of, derived := plan.IndexOf(rule.Table)
-		mine := rule.OIF == o.ifname ||
+		mine := rule.OIF == o.ifname && !o.claimedByLink(rule.Table) ||
 			derived && index != 0 && of == index ||
 			derived && !o.exists(of) && !o.claimed(rule.Table)
 		if mine && !slices.Contains(o.tables, rule.Table) {
@@ -166,6 +181,29 @@ func (o *owned) findTables() {
 
 func (o *owned) exists(index int) bool {
 	return slices.ContainsFunc(o.links, func(l netstate.Link) bool { return l.Index == index })
+}
+
+// claimedByLink reports whether another link that is there claims the table: the rail's
+// own rule is then what a rename left behind.
+func (o *owned) claimedByLink(table uint32) bool {
+	return slices.ContainsFunc(o.rules, func(r policy.Rule) bool {
+		return r.OIF != "" && r.OIF != o.ifname && r.Table == table && o.hasLink(r.OIF)
+	})
+}
+
+// indexes are the interfaces the rail's routes can be on: its own, and those its derived
+// tables are of.
+func (o *owned) indexes() []int {
+	var out []int
+	if index := o.index(); index != 0 {
+		out = append(out, index)
+	}
+	for _, table := range o.tables {
+		if of, derived := plan.IndexOf(table); derived && o.exists(of) && !slices.Contains(out, of) {
+			out = append(out, of)
+		}
+	}
+	return out
 }
 
 func (o *owned) claimed(table uint32) bool {

@@ -93,6 +93,8 @@ func (r *Rail) tableHeld(table uint32, by string) error {
 		"every rail needs a table of its own; leave \"table\" out, or give each rail another number", table, r.IfName, by)
 }
 
+// compareRoutes compares one family. The rail's routes are looked for in all tables: an
+// earlier plan may have had another.
 func (r *Rail) compareRoutes(f policy.Family, p *plan.Plan, o *observation, d *difference) error {
 	for _, table := range p.Tables {
 		found, err := r.Kernel.Routes(f, kernel.RouteFilter{Table: table})
@@ -104,47 +106,50 @@ func (r *Rail) compareRoutes(f policy.Family, p *plan.Plan, o *observation, d *d
 				return err
 			}
 		}
-		d.routes(found, familyOnly(p.Routes, f, table), &d.addRoutes)
 	}
-	found, err := r.Kernel.Routes(f, kernel.RouteFilter{
-		Table: policy.MainTable, IfIndex: o.state.Rail.Index, Protocol: policy.Protocol,
-	})
+	found, err := r.Kernel.Routes(f, kernel.RouteFilter{IfIndex: o.state.Rail.Index, Protocol: policy.Protocol})
 	if err != nil {
 		return err
 	}
-	d.routes(found, familyOnly(p.Main, f, policy.MainTable), &d.addMain)
+	private, main := familyOnly(p.Routes, f), familyOnly(p.Main, f)
+	d.addRoutes = append(d.addRoutes, missing(found, private)...)
+	d.addMain = append(d.addMain, missing(found, main)...)
+	for _, have := range found {
+		if have.Ours() && !containsRoute(private, have.Route) && !containsRoute(main, have.Route) {
+			d.staleRoutes = append(d.staleRoutes, have.Route)
+		}
+	}
 	return nil
 }
 
-func familyOnly(routes []policy.Route, f policy.Family, table uint32) []policy.Route {
+func familyOnly(routes []policy.Route, f policy.Family) []policy.Route {
 	var out []policy.Route
 	for _, r := range routes {
-		if r.Family() == f && r.Table == table {
+		if r.Family() == f {
 			out = append(out, r)
 		}
 	}
 	return out
 }
 
-// routes adds what is missing of want to missing, and what is left over to d.
-func (d *difference) routes(found []kernel.FoundRoute, want []policy.Route, missing *[]policy.Route) {
+// missing returns what is wanted and not found, in the order wanted.
+func missing(found []kernel.FoundRoute, want []policy.Route) []policy.Route {
+	var out []policy.Route
 	for _, w := range want {
 		if !slices.ContainsFunc(found, func(h kernel.FoundRoute) bool { return h.Ours() && sameRoute(h.Route, w) }) {
-			*missing = append(*missing, w)
+			out = append(out, w)
 		}
 	}
-	for _, h := range found {
-		if !slices.ContainsFunc(want, func(w policy.Route) bool { return sameRoute(h.Route, w) }) {
-			d.staleRoutes = append(d.staleRoutes, h.Route)
-		}
-	}
+	return out
 }
 
-// sameRoute compares what decides where a packet goes. The device's name is for
-// people, and whether a next hop had to be called on-link depends on what else was
-// in the table at the time.
+func containsRoute(routes []policy.Route, have policy.Route) bool {
+	return slices.ContainsFunc(routes, func(w policy.Route) bool { return sameRoute(have, w) })
+}
+
+// sameRoute compares all but the device's name, which is for people.
 func sameRoute(have, want policy.Route) bool {
-	have.Dev, have.GWOnLink = want.Dev, want.GWOnLink
+	have.Dev = want.Dev
 	return have == want
 }
 

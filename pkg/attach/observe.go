@@ -1,8 +1,6 @@
 package attach
 
 import (
-	"net/netip"
-
 	"golang.org/x/sys/unix"
 
 	"github.com/railtune/railtune/pkg/cnierr"
@@ -37,7 +35,7 @@ func (r *Rail) observe(table int) (*observation, error) {
 	}
 	r.observeRules(o, table)
 	r.observeDefaults(&o.state)
-	return o, r.observeMain(&o.state)
+	return o, r.observeRADefault(&o.state)
 }
 
 func (o *observation) split(links []netstate.Link, ifname string) (found bool) {
@@ -127,28 +125,16 @@ func (r *Rail) observeDefaults(s *netstate.State) {
 	}
 }
 
-// rtprotRA is RTPROT_RA, the protocol of routes from router advertisements.
-const rtprotRA = unix.RTPROT_RA
-
-// observeMain reads the rail's own routes in main.
-func (r *Rail) observeMain(s *netstate.State) error {
-	for _, f := range families {
-		if f == policy.IPv6 && !s.IPv6 {
-			continue
-		}
-		routes, err := r.Kernel.Routes(f, kernel.RouteFilter{Table: policy.MainTable, IfIndex: s.Rail.Index})
-		if err != nil {
-			return err
-		}
-		for _, route := range routes {
-			switch {
-			case route.Kind != unix.RTN_UNICAST:
-			case !route.GW.IsValid() && !route.More && route.Dst.Bits() > 0:
-				s.OnLinkMain = append(s.OnLinkMain, route.Dst)
-			case route.Protocol == rtprotRA && route.Dst == netip.PrefixFrom(netip.IPv6Unspecified(), 0):
-				s.RADefault = true
-			}
-		}
+// observeRADefault looks for a default route that a router advertisement gave the rail.
+func (r *Rail) observeRADefault(s *netstate.State) error {
+	if !s.IPv6 {
+		return nil
 	}
-	return nil
+	routes, err := r.Kernel.Routes(policy.IPv6, kernel.RouteFilter{
+		Table: policy.MainTable, IfIndex: s.Rail.Index, Protocol: unix.RTPROT_RA,
+	})
+	for _, route := range routes {
+		s.RADefault = s.RADefault || route.Dst.Bits() == 0 && route.Kind == unix.RTN_UNICAST
+	}
+	return err
 }

@@ -6,7 +6,6 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -37,9 +36,7 @@ func TestAnyInput(t *testing.T) {
 	} {
 		mustRun(t, pod, strings.Fields(line)...)
 	}
-	if err := pod.SettleAddresses("net1", netip.MustParseAddr("fd5a:40::1")); err != nil {
-		t.Fatal(err)
-	}
+	mustSettle(t, pod, "fd5a:40::1")
 	seed := *propertySeed
 	if seed == 0 {
 		seed = uint64(time.Now().UnixNano())

@@ -135,7 +135,7 @@ func TestRoutesRoundTrip(t *testing.T) {
 				r.Dst, r.GW = netip.MustParsePrefix("0.0.0.0/0"), netip.MustParseAddr("10.61.1.254")
 			}),
 			with(func(r *policy.Route) {
-				r.Table, r.Dst, r.GW, r.Metric, r.GWOnLink = policy.MainTable, netip.MustParsePrefix("10.99.0.0/16"), netip.MustParseAddr("10.98.0.1"), 1005, true
+				r.Table, r.Dst, r.GW, r.Metric = policy.MainTable, netip.MustParsePrefix("10.99.0.0/16"), netip.MustParseAddr("10.61.1.1"), 1005
 			}),
 			with(func(r *policy.Route) { r.Dst, r.Metric = netip.MustParsePrefix("fd5a:1::/64"), 1024 }),
 			with(func(r *policy.Route) {

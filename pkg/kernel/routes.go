@@ -70,7 +70,6 @@ func foundRoute(f policy.Family, r netlink.Route) FoundRoute {
 	out := FoundRoute{Kind: r.Type, More: len(r.MultiPath) > 0, Route: policy.Route{
 		Table: uint32(r.Table), IfIndex: r.LinkIndex, Metric: uint32(r.Priority), Protocol: uint8(r.Protocol),
 		GW: addrOf(r.Gw), Src: addrOf(r.Src), MTU: uint32(r.MTU), AdvMSS: uint32(r.AdvMSS),
-		GWOnLink: r.Flags&int(netlink.FLAG_ONLINK) != 0,
 	}}
 	out.Dst = netip.PrefixFrom(zero(f), 0)
 	if r.Dst != nil {
@@ -118,9 +117,6 @@ func toRoute(r policy.Route) *netlink.Route {
 	}
 	if r.Src.IsValid() {
 		out.Src = r.Src.AsSlice()
-	}
-	if r.GWOnLink {
-		out.Flags = int(netlink.FLAG_ONLINK)
 	}
 	return out
 }

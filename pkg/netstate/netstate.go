@@ -89,9 +89,6 @@ type State struct {
 	IPv6Disabled, Forwarding6 bool
 	// RADefault says that a router advertisement gave the rail a default route.
 	RADefault bool
-	// OnLinkMain are the prefixes that main holds to be on the rail's link. The
-	// interface's own are missing where a plugin flushed main.
-	OnLinkMain []netip.Prefix
 }
 
 // Owner returns the other link that holds an address.

@@ -3,6 +3,8 @@ package plan
 import (
 	"net/netip"
 	"slices"
+
+	"github.com/railtune/railtune/pkg/policy"
 )
 
 // lookups adds the questions that prove a group: from each of its addresses, as a
@@ -13,6 +15,9 @@ func (b *builder) lookups(g *group) {
 		if g.gw.IsValid() && !g.gw.IsLinkLocalUnicast() {
 			b.ask(a, g.gw, netip.Addr{}, "its gateway")
 		}
+		if r, ok := b.defaultRoute(g); ok {
+			b.ask(a, elsewhere(g.family), r.GW, "anywhere else")
+		}
 		if to, ok := b.representative(g, a.connected); ok {
 			b.ask(a, to, netip.Addr{}, "its own prefix "+a.connected.String())
 		}
@@ -22,6 +27,25 @@ func (b *builder) lookups(g *group) {
 			}
 		}
 	}
+}
+
+// defaultRoute returns the group's default route.
+func (b *builder) defaultRoute(g *group) (policy.Route, bool) {
+	for _, r := range b.plan.Routes {
+		if r.Table == g.table && r.Dst == defaultOf(g.family) {
+			return r, true
+		}
+	}
+	return policy.Route{}, false
+}
+
+// elsewhere is a documentation address (RFC 5737, RFC 3849): no route but a default one
+// leads there.
+func elsewhere(f policy.Family) netip.Addr {
+	if f == policy.IPv6 {
+		return netip.MustParseAddr("2001:db8::1")
+	}
+	return netip.AddrFrom4([4]byte{192, 0, 2, 1})
 }
 
 func (b *builder) ask(a *address, to, gw netip.Addr, why string) {

@@ -137,18 +137,17 @@ func setSection(ar *txtar.Archive, name, data string) {
 // parseState reads a namespace. The first link is the rail:
 //
 //	net1 5 kind=ipvlan mtu=4220 10.61.0.11/16 fd5a::1/64,tentative down nocarrier noarp tuned default=10.61.0.1
-//	namespace noipv6 ipv6-disabled forwarding6 ra-default onlink=10.61.0.0/16
+//	namespace noipv6 ipv6-disabled forwarding6 ra-default
 func parseState(t *testing.T, text string) *netstate.State {
 	t.Helper()
 	s := &netstate.State{NetNS: "/run/netns/pod", IPv6: true, IPv6Kernel: true}
-	flushed := false
 	for line := range strings.Lines(text) {
 		f := strings.Fields(line)
 		switch {
 		case len(f) == 0:
 		case f[0] == "namespace":
 			for _, word := range f[1:] {
-				parseNamespace(t, s, word, &flushed)
+				parseNamespace(t, s, word)
 			}
 		case s.Rail.Name == "":
 			s.Rail = parseLink(t, f)
@@ -156,15 +155,10 @@ func parseState(t *testing.T, text string) *netstate.State {
 			s.Others = append(s.Others, parseLink(t, f))
 		}
 	}
-	if !flushed {
-		for _, a := range s.Rail.Addrs {
-			s.OnLinkMain = append(s.OnLinkMain, a.Connected())
-		}
-	}
 	return s
 }
 
-func parseNamespace(t *testing.T, s *netstate.State, word string, flushed *bool) {
+func parseNamespace(t *testing.T, s *netstate.State, word string) {
 	t.Helper()
 	switch word {
 	case "noipv6":
@@ -177,8 +171,6 @@ func parseNamespace(t *testing.T, s *netstate.State, word string, flushed *bool)
 		s.Forwarding6 = true
 	case "ra-default":
 		s.RADefault = true
-	case "main-flushed":
-		*flushed = true
 	default:
 		t.Fatalf("unknown word %q", word)
 	}

@@ -103,7 +103,12 @@ func (b *builder) checkExplicit(s config.Supernet) error {
 	return last
 }
 
-// mainTable adds the supernets to main, for sockets without a source address.
+// mainTable adds the supernets to main, for sockets without a source address. Where main
+// itself does not know the next hop to be on the link (a host prefix, or a plugin that
+// flushed main), the kernel finds it through the device rule in the private table, which
+// is there by then (net/ipv4/fib_semantics.c, fib_check_nh; net/ipv6/route.c,
+// ip6_route_check_nh). Calling it "onlink" instead fails for IPv6, where a second
+// rail's lookup then finds the first one's supernet.
 func (b *builder) mainTable() {
 	if !b.Config.MainTable {
 		return
@@ -119,24 +124,8 @@ func (b *builder) mainTable() {
 			Table: policy.MainTable, Dst: s.Dst, GW: v.gw, Src: preferredSource(v.group.addrs[0]),
 			Dev: b.plan.IfName, IfIndex: b.plan.IfIndex,
 			Metric: uint32(MetricBase + b.plan.IfIndex), Protocol: policy.Protocol,
-			GWOnLink: !b.inMain(v.gw),
 		})
 	}
-}
-
-// inMain reports whether main itself finds the next hop on the link. A plugin that
-// flushes main takes the connected prefix away, and the kernel then refuses the
-// next hop unless told that it is there.
-func (b *builder) inMain(gw netip.Addr) bool {
-	if gw.Is6() && gw.IsLinkLocalUnicast() {
-		return true
-	}
-	for _, p := range b.State.OnLinkMain {
-		if p.Contains(gw) {
-			return true
-		}
-	}
-	return false
 }
 
 // clusterInside returns a link that is no rail and has an address or next hop in dst.

@@ -120,8 +120,6 @@ type Route struct {
 	Src    netip.Addr
 	Scope  Scope
 	Metric uint32
-	// GWOnLink says that the next hop is on the link although no prefix covers it.
-	GWOnLink bool
 	// MTU and AdvMSS are route metrics in bytes; 0 leaves them to the device.
 	MTU, AdvMSS uint32
 	Protocol    uint8
@@ -159,9 +157,6 @@ func (r Route) String() string {
 	}
 	if r.AdvMSS != 0 {
 		fmt.Fprintf(&b, " advmss %d", r.AdvMSS)
-	}
-	if r.GWOnLink {
-		b.WriteString(" onlink")
 	}
 	fmt.Fprintf(&b, " protocol %d", r.Protocol)
 	return b.String()

@@ -169,22 +169,6 @@ func cmdDelRail(ts *testscript.TestScript, neg bool, args []string) {
 	r.added = nil
 }
 
-// cmdCall runs a verb with stdin from a file and further environment, for what the
-// commands above cannot say: call VERB NAME FILE [VAR=VALUE]…
-func cmdCall(ts *testscript.TestScript, neg bool, args []string) {
-	b, r := bedOf(ts), bedOf(ts).rail(args[1])
-	stdin := strings.NewReplacer("$NETNS", b.pod.Path()).Replace(ts.ReadFile(args[2]))
-	before, after := b.call(ts, args[0], r, stdin, args[3:]...)
-	if neg {
-		mustFail(ts, b.last, nil)
-		mustEqual(ts, "I4: a failed verb changed the pod", before, after)
-		return
-	}
-	if b.last.Exit != 0 {
-		ts.Fatalf("exit %d: %s", b.last.Exit, b.last.Stdout)
-	}
-}
-
 // mark is how iproute2 shows railtune's protocol.
 const mark = "proto 72"
 

@@ -27,7 +27,15 @@ func inNamespace(path string, override bool, f func(host ns.NetNS) error) error 
 		}
 		return cnierr.New(cnierr.Environment, "CNI_NETNS %s is refused: %w", path, err)
 	}
-	return pod.Do(f)
+	entered := false
+	err = pod.Do(func(host ns.NetNS) error {
+		entered = true
+		return f(host)
+	})
+	if err != nil && !entered { // a namespace, and not one of networks
+		return cnierr.New(cnierr.Environment, "CNI_NETNS %s cannot be entered: %w", path, err)
+	}
+	return err
 }
 
 // isCurrent compares a namespace with the calling thread's.

@@ -4,70 +4,15 @@ import (
 	"fmt"
 	"net/netip"
 	"strings"
-	"time"
 
-	"github.com/vishvananda/netlink"
-	"golang.org/x/sys/unix"
-
-	"github.com/railtune/railtune/pkg/testbed"
+	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// The kernel finishes an IPv6 address some time after it was asked to (net/ipv6/
-// addrconf.c, addrconf_dad_work), with or without duplicate address detection. A
-// snapshot before that differs from one after it, whoever did what in between.
-
-// steady waits until a link has its link-local address, and each of addrs, in table
-// local. Where IPv6 is off there is nothing to wait for.
-func steady(n *testbed.Namespace, ifname string, addrs ...netip.Addr) error {
-	if off, err := n.Sysctl("ipv6/conf/" + ifname + "/disable_ipv6"); err != nil || off == "1" {
-		return nil
-	}
-	if err := n.Do(func() error { return awaitLocal(ifname, addrs) }); err != nil {
-		return fmt.Errorf("%s of %s: %w", ifname, n.Name, err)
-	}
-	return nil
-}
-
-func awaitLocal(ifname string, addrs []netip.Addr) error {
-	link, err := netlink.LinkByName(ifname)
-	if err != nil {
-		return err
-	}
-	routes, done := make(chan netlink.RouteUpdate, 64), make(chan struct{})
-	defer close(done)
-	if err := netlink.RouteSubscribeWithOptions(routes, done, netlink.RouteSubscribeOptions{ListExisting: true}); err != nil {
-		return err
-	}
-	seen, linkLocal := map[netip.Addr]bool{}, false
-	late := time.After(10 * time.Second)
-	for {
-		select {
-		case r, ok := <-routes:
-			if !ok {
-				return fmt.Errorf("no more news of routes")
-			}
-			if r.Type != unix.RTM_NEWROUTE || r.Table != unix.RT_TABLE_LOCAL || r.LinkIndex != link.Attrs().Index || r.Dst == nil {
-				continue
-			}
-			addr, _ := netip.AddrFromSlice(r.Dst.IP)
-			seen[addr] = true
-			linkLocal = linkLocal || addr.IsLinkLocalUnicast() && addr.Is6()
-		case <-late:
-			return fmt.Errorf("its IPv6 addresses %v are not there after 10s (found %v)", addrs, seen)
-		}
-		if linkLocal && hasAll(seen, addrs) {
-			return nil
-		}
-	}
-}
-
-func hasAll(seen map[netip.Addr]bool, addrs []netip.Addr) bool {
-	for _, a := range addrs {
-		if !seen[a] {
-			return false
-		}
-	}
-	return true
+// cmdSteady waits until a link's IPv6 addresses are usable, after a script has set it
+// up or moved it: "steady net1".
+func cmdSteady(ts *testscript.TestScript, neg bool, args []string) {
+	noNeg(ts, neg)
+	ts.Check(bedOf(ts).pod.SettleAddresses(args[0]))
 }
 
 // gateways makes a station for each gateway of a rail: an address of the wire's
@@ -82,7 +27,7 @@ func (b *bed) gateways(l link) error {
 			return err
 		}
 		if gw.Is6() {
-			if err := steady(b.wire, l.bridge, gw); err != nil {
+			if err := b.wire.SettleAddresses(l.bridge, gw); err != nil {
 				return err
 			}
 		}

@@ -105,7 +105,7 @@ func (b *bed) makeEth0() error {
 		return err
 	}
 	return errors.Join(b.ip(b.wire, "link", "set", "br0", "up"), b.ip(b.wire, "link", "set", "eth0p", "up"),
-		steady(b.pod, "eth0"))
+		b.pod.SettleAddresses("eth0"))
 }
 
 func (b *bed) ip(n *testbed.Namespace, args ...string) error {

@@ -19,6 +19,8 @@ func init() {
 	maps.Copy(commands, map[string]func(ts *testscript.TestScript, neg bool, args []string){
 		"refused":   cmdRefused,
 		"namespace": cmdNamespace,
+		"at":        cmdAt,
+		"steady":    cmdSteady,
 		"around":    cmdAround,
 		"plugin":    cmdPlugin,
 		"within":    cmdWithin,
@@ -36,8 +38,27 @@ func cmdRefused(ts *testscript.TestScript, neg bool, args []string) {
 	mustEqual(ts, "I4: a refused ADD changed the pod", before, after)
 }
 
+// cmdCall runs a verb with stdin from a file and further environment, for what the
+// commands above cannot say: call VERB NAME FILE [VAR=VALUE]…
+func cmdCall(ts *testscript.TestScript, neg bool, args []string) {
+	b, r := bedOf(ts), bedOf(ts).rail(args[1])
+	stdin := strings.NewReplacer("$NETNS", b.pod.Path()).Replace(ts.ReadFile(args[2]))
+	before, after := b.call(ts, args[0], r, stdin, args[3:]...)
+	if neg {
+		mustFail(ts, b.last, nil)
+		// An IPv6 address becomes final, or fails, by itself while a verb runs.
+		if d := testbed.Diff(before, after).Except("addr "+r.name+" inet6 ", "route6 local "); len(d) > 0 {
+			ts.Fatalf("I4: a failed verb changed the pod:\n%s", d)
+		}
+		return
+	}
+	if b.last.Exit != 0 {
+		ts.Fatalf("exit %d: %s", b.last.Exit, b.last.Stdout)
+	}
+}
+
 // cmdNamespace makes another network namespace and puts its name into a variable:
-// "namespace PEER", then "exec ip -n $PEER …".
+// "namespace PEER", then "at $PEER ip …".
 func cmdNamespace(ts *testscript.TestScript, neg bool, args []string) {
 	noNeg(ts, neg)
 	n, err := testbed.NewNamespace(strings.ToLower(args[0]))
@@ -48,6 +69,11 @@ func cmdNamespace(ts *testscript.TestScript, neg bool, args []string) {
 			ts.Logf("%v", err)
 		}
 	})
+}
+
+// cmdAt runs any command in a namespace: "at $PEER ping -c1 10.61.1.1".
+func cmdAt(ts *testscript.TestScript, neg bool, args []string) {
+	run(ts, neg, append([]string{"ip", "netns", "exec"}, args...))
 }
 
 // cmdAround runs shell commands in a mount namespace of the plugin's own before each
@@ -108,7 +134,7 @@ func cmdPlugin(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if verb == "ADD" && out.Exit == 0 {
 		r.prev = &out.Stdout
-		ts.Check(steady(b.pod, name))
+		ts.Check(b.pod.SettleAddresses(name))
 	}
 }
 
