@@ -22,9 +22,9 @@
 // state is reported. Linux answers neighbour solicitations only on the owning
 // interface, so siblings are not asked about IPv6.
 //
-// What is found wrong is asked once more before it is believed; an answer from
-// a sibling is asked about until the timeout, since the sibling's own ADD may
-// be about to tune it.
+// What is found wrong is asked once more before it is believed. A sibling that
+// answers has until the timeout to be tuned, since its own ADD may be about to
+// do so: its setting is looked at until it changes, and then asked again.
 //
 // # Which verdicts can fail an ADD
 //

@@ -112,7 +112,7 @@ func TestQueueFullForAMomentIsRetried(t *testing.T) {
 func TestAllOf256PeersAreAsked(t *testing.T) {
 	t.Parallel()
 	f := newFakePort(t)
-	req := Request{Timeout: 100 * time.Millisecond}
+	req := Request{Timeout: 2 * time.Second}
 	for i := range 256 {
 		req.Peers = append(req.Peers, addrs(fmt.Sprintf("10.61.77.%d", i))...)
 	}

@@ -197,9 +197,12 @@ func (p *proof) awaitTuning(s *session, contested []*question, patience time.Dur
 }
 
 // tuned says whether every sibling that contests an address now has an arp_ignore that
-// should keep it from doing so. One whose setting cannot be read counts as tuned: only
-// asking can tell.
+// should keep it from doing so. One whose setting cannot be read anew counts as tuned:
+// only asking can tell.
 func (p *proof) tuned(contested []*question) bool {
+	if p.owners.arpIgnore == nil {
+		return true
+	}
 	for _, q := range contested {
 		for _, m := range p.intruders(q) {
 			if p.owners.inside(m) && p.owners.ignore(m) == "0" {

@@ -66,7 +66,8 @@ func on(l, base Link) bool {
 func shareSubnet(a, b Rail) bool {
 	for _, x := range a.Addrs {
 		for _, y := range b.Addrs {
-			if x.Masked().Overlaps(y.Masked()) {
+			// Every IPv6 link is in fe80::/64, whoever it can reach.
+			if x.Masked().Overlaps(y.Masked()) && !x.Addr().IsLinkLocalUnicast() {
 				return true
 			}
 		}

@@ -71,6 +71,9 @@ func TestSameMAC(t *testing.T) {
 		"the VLAN of a link of that index elsewhere": {
 			rail(1, one, "", 0, -1, "10.61.1.1/24"), rail(2, one, "vlan", 1, 0, "10.61.1.2/24"), cnierr.Neighbour,
 		},
+		"only link-local in common": {
+			rail(1, one, "", 0, -1, "fe80::1/64"), rail(2, one, "", 0, -1, "fe80::2/64"), 0,
+		},
 		"itself": {
 			rail(1, one, "", 0, -1, "10.61.1.1/24"), rail(1, one, "", 0, -1, "10.61.1.1/24"), 0,
 		},
