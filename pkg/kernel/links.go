@@ -33,6 +33,10 @@ func (k *Netlink) Links() ([]netstate.Link, error) {
 	return out, nil
 }
 
+// carrier is what a link that can send has. IFF_LOWER_UP alone comes before the queue is
+// there (net/core/link_watch.c), and what is sent then vanishes without an error.
+const carrier = unix.IFF_LOWER_UP | unix.IFF_RUNNING
+
 func toLink(l netlink.Link, addrs []netstate.Addr) netstate.Link {
 	a := l.Attrs()
 	kind := l.Type()
@@ -41,7 +45,7 @@ func toLink(l netlink.Link, addrs []netstate.Addr) netstate.Link {
 	}
 	return netstate.Link{
 		Index: a.Index, Name: a.Name, Kind: kind, MAC: a.HardwareAddr, MTU: a.MTU, ARPHRD: arphrd(a.EncapType),
-		Up: a.Flags&net.FlagUp != 0, Carrier: a.RawFlags&unix.IFF_LOWER_UP != 0,
+		Up: a.Flags&net.FlagUp != 0, Carrier: a.RawFlags&carrier == carrier,
 		NoARP: a.RawFlags&unix.IFF_NOARP != 0, Loopback: a.Flags&net.FlagLoopback != 0,
 		Parent: a.ParentIndex, ParentNSID: a.NetNsID, Master: a.MasterIndex, Addrs: addrs,
 	}

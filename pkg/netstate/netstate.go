@@ -43,7 +43,8 @@ type Link struct {
 	MTU  int
 	// ARPHRD is the hardware type (ARPHRD_ETHER is 1), include/uapi/linux/if_arp.h.
 	ARPHRD uint16
-	// Up is the administrative state; Carrier that the device reports a link (IFF_LOWER_UP).
+	// Up is the administrative state; Carrier that the device reports a link and can send
+	// (IFF_LOWER_UP and IFF_RUNNING).
 	Up, Carrier     bool
 	NoARP, Loopback bool
 	// Parent is IFLA_LINK and ParentNSID the namespace id it is in (IFLA_LINK_NETNSID,
