@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -23,7 +22,6 @@ func init() {
 		"steady":    cmdSteady,
 		"around":    cmdAround,
 		"plugin":    cmdPlugin,
-		"within":    cmdWithin,
 	})
 }
 
@@ -135,16 +133,5 @@ func cmdPlugin(ts *testscript.TestScript, neg bool, args []string) {
 	if verb == "ADD" && out.Exit == 0 {
 		r.prev = &out.Stdout
 		ts.Check(b.pod.SettleAddresses(name))
-	}
-}
-
-// cmdWithin asserts that the last verb took no longer than that, for what must not
-// grow with the number of targets or of other people's objects: "within 3s".
-func cmdWithin(ts *testscript.TestScript, neg bool, args []string) {
-	noNeg(ts, neg)
-	most, err := time.ParseDuration(args[0])
-	ts.Check(err)
-	if took := bedOf(ts).last.Took; took > most {
-		ts.Fatalf("the verb took %v, want at most %v", took, most)
 	}
 }
