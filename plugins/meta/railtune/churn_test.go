@@ -15,11 +15,11 @@ import (
 // where 200 veth pairs, their addresses and other tools' rules come and go all the
 // while. A second pod has the same addresses and is not touched by it.
 func TestChurn(t *testing.T) {
-	binary := testbed.MustRailtune(t)
+	testbed.MustRailtune(t)
 	fabric := testbed.MustFabric(t, testbed.Options{Pods: 1, Direct: true})
 	twin := testbed.MustFabric(t, testbed.Options{Pods: 1, Direct: true})
 	pod, other := fabric.Pods[0], twin.Pods[0]
-	attachAll(t, binary, other)
+	attachAll(t, other)
 	untouched := testbed.MustSnapshot(t, other.Namespace)
 	before := testbed.MustSnapshot(t, pod.Namespace)
 
@@ -27,10 +27,10 @@ func TestChurn(t *testing.T) {
 	half := len(pod.Rails) / 2
 	attachSome := func(rails []testbed.Rail, command string) func() error {
 		return func() error {
-			return eachAtOnce(rails, func(r testbed.Rail) error { _, err := verb(t, binary, pod, command, r); return err })
+			return eachAtOnce(rails, chained(t, pod, command))
 		}
 	}
-	attachAll(t, binary, pod)
+	attachAll(t, pod)
 	for range 5 {
 		mustBoth(t, attachSome(pod.Rails[half:], "ADD"), attachSome(pod.Rails[:half], "DEL"))
 		mustBoth(t, attachSome(pod.Rails[:half], "ADD"), attachSome(pod.Rails[half:], "DEL"))
@@ -40,7 +40,7 @@ func TestChurn(t *testing.T) {
 	}
 	stop()
 	mustHaveAll(t, pod)
-	detachAll(t, binary, pod)
+	detachAll(t, pod)
 	untune(t, pod)
 	if d := testbed.Diff(before, testbed.MustSnapshot(t, pod.Namespace)); len(d) > 0 {
 		t.Errorf("left:\n%s", d)

@@ -1,7 +1,6 @@
 package main_test
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"regexp"
 	"strings"
@@ -19,7 +18,7 @@ const rounds = 200
 // round starts with untuned rails, which answer for each other until their own ADD has
 // come to them.
 func TestParallel(t *testing.T) {
-	binary := testbed.MustRailtune(t)
+	testbed.MustRailtune(t)
 	fabric := testbed.MustFabric(t, testbed.Options{Pods: 1, Direct: true})
 	pod := fabric.Pods[0]
 	n := rounds
@@ -29,14 +28,14 @@ func TestParallel(t *testing.T) {
 	before := testbed.MustSnapshot(t, pod.Namespace)
 	random := rand.New(rand.NewPCG(1, 2))
 	for round := range n {
-		attachAll(t, binary, pod)
+		attachAll(t, pod)
 		if round%20 == 0 {
 			mustHaveAll(t, pod)
 		}
 		if round%4 == 3 {
-			detachInOrder(t, binary, pod, random.Perm(len(pod.Rails)))
+			detachInOrder(t, pod, random.Perm(len(pod.Rails)))
 		} else {
-			detachAll(t, binary, pod)
+			detachAll(t, pod)
 		}
 		untune(t, pod)
 		if round%20 == 0 {
@@ -50,60 +49,35 @@ func TestParallel(t *testing.T) {
 	}
 }
 
-func attachAll(t *testing.T, binary string, pod *testbed.Pod) {
+func attachAll(t *testing.T, pod *testbed.Pod) {
 	t.Helper()
-	atOnce(t, pod, func(r testbed.Rail) error {
-		o, err := verb(t, binary, pod, "ADD", r)
-		if err == nil && !strings.Contains(o.Stdout, `"ips"`) {
-			err = fmt.Errorf("no result: %q", o.Stdout)
-		}
-		return err
-	})
-}
-
-func detachAll(t *testing.T, binary string, pod *testbed.Pod) {
-	t.Helper()
-	atOnce(t, pod, func(r testbed.Rail) error {
-		_, err := verb(t, binary, pod, "DEL", r)
-		return err
-	})
-}
-
-func detachInOrder(t *testing.T, binary string, pod *testbed.Pod, order []int) {
-	t.Helper()
-	for _, k := range order {
-		if _, err := verb(t, binary, pod, "DEL", pod.Rails[k]); err != nil {
-			t.Fatal(err)
-		}
-	}
-}
-
-func atOnce(t *testing.T, pod *testbed.Pod, f func(testbed.Rail) error) {
-	t.Helper()
-	if err := eachAtOnce(pod.Rails, f); err != nil {
+	if err := eachAtOnce(pod.Rails, chained(t, pod, "ADD")); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// verb runs the binary for one rail, with the result that a plugin with static
-// addresses would hand on.
-func verb(t *testing.T, binary string, pod *testbed.Pod, command string, r testbed.Rail) (testbed.Outcome, error) {
+func detachAll(t *testing.T, pod *testbed.Pod) {
 	t.Helper()
-	o, err := testbed.Call{
-		Plugin: binary, Command: command, ContainerID: "c1", NetNS: pod.Path(), IfName: r.Name,
-		Config: map[string]any{
-			"cniVersion": "1.0.0", "name": "rail", "type": "railtune",
-			"prevResult": map[string]any{
-				"cniVersion": "1.0.0",
-				"interfaces": []any{map[string]any{"name": r.Name, "sandbox": pod.Path()}},
-				"ips":        []any{map[string]any{"interface": 0, "address": r.Addr.String()}},
-			},
-		},
-	}.Run(t.Context())
-	if err == nil {
-		err = o.Err()
+	if err := eachAtOnce(pod.Rails, chained(t, pod, "DEL")); err != nil {
+		t.Fatal(err)
 	}
-	return o, err
+}
+
+// chained returns a function that runs the plugin for one rail, as the next of its chain.
+func chained(t *testing.T, pod *testbed.Pod, verb string) func(testbed.Rail) error {
+	return func(r testbed.Rail) error {
+		_, err := pod.Chain(t.Context(), verb, r, testbed.Railtune)
+		return err
+	}
+}
+
+func detachInOrder(t *testing.T, pod *testbed.Pod, order []int) {
+	t.Helper()
+	for _, k := range order {
+		if err := chained(t, pod, "DEL")(pod.Rails[k]); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 var tableOf = regexp.MustCompile(`lookup (72\d{5})`)
