@@ -73,8 +73,13 @@ need-kernel: need-go
 	@scripts/need root ip ping nft
 
 # Not part of test: what these run is built by them alone, from modules of its own.
-.PHONY: test-clients
+.PHONY: test-clients test-cluster
 
 test-clients: need-kernel build tools ## the real cnitool and Multus, every verb and version; prints the table
 	scripts/clients/build multus
-	cd tests/clients && RAILTUNE_BIN=$(CURDIR)/bin $(GO) test -tags clients -count=1 $(TESTFLAGS)
+	cd tests/clients && RAILTUNE_BIN=$(CURDIR)/bin $(GO) test -tags clients -count=1 -parallel 6 $(TESTFLAGS)
+
+test-cluster: need-kernel build tools ## a real API server, Multus, SR-IOV operator, whereabouts, containerd; prints the table
+	scripts/clients/debian
+	scripts/clients/build multus loopback crictl whereabouts operator apiserver
+	cd tests/cluster && RAILTUNE_BIN=$(CURDIR)/bin $(GO) test -tags cluster -count=1 -timeout 20m $(TESTFLAGS)
