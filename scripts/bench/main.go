@@ -1,6 +1,9 @@
 // Bench measures what railtune costs as a runtime sees it: whole processes, from
-// start to end, next to the tuning and sbr plugins it replaces. The numbers of
-// one run compare with each other only.
+// start to end, next to the tuning and sbr plugins it replaces and to a Go program
+// that does nothing. The numbers of one run compare with each other only: what is
+// compared runs in turn, so that what disturbs one disturbs all.
+//
+//	bench [-runs N] [-against OLD-RAILTUNE] [SECTION…]
 package main
 
 import (
@@ -11,16 +14,37 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/railtune/railtune/pkg/testbed"
 )
 
-var runs = flag.Int("runs", 40, "processes per number")
+var (
+	runs    = flag.Int("runs", 16, "rounds per number; sections that are slow make fewer")
+	against = flag.String("against", "", "an older railtune to run in turn with this one")
+)
+
+// sections are the parts of the report, in order.
+var sections = []section{
+	{"start", start},
+	{"rails", rails},
+	{"parallel", parallel},
+	{"growth", growth},
+	{"proof", proof},
+	{"multus", multus},
+	{"calls", calls},
+}
+
+type section struct {
+	name string
+	run  func(context.Context, *bench) error
+}
 
 func main() {
 	flag.Parse()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := run(ctx)
 	if ctx.Err() != nil {
@@ -33,100 +57,49 @@ func main() {
 }
 
 func run(ctx context.Context) error {
+	for _, name := range flag.Args() {
+		if !slices.ContainsFunc(sections, func(s section) bool { return s.name == name }) {
+			return fmt.Errorf("no section is called %q", name)
+		}
+	}
 	if err := testbed.Enter(); err != nil {
 		return err
 	}
-	if _, err := testbed.FindRailtune(); err != nil {
-		return err
-	}
-	fmt.Printf("Whole processes, median of %d, one after another.\n\n", *runs)
-	return errors.Join(sideBySide(ctx), proof(ctx))
-}
-
-var (
-	tuning = testbed.Object{"type": "tuning", "sysctl": testbed.Object{
-		"net.ipv4.conf.IFNAME.arp_ignore": "1", "net.ipv4.conf.IFNAME.arp_announce": "2",
-	}}
-	sbr = testbed.Object{"type": "sbr"}
-	// unproven does what tuning and sbr do together, and no more.
-	unproven = testbed.Object{"type": "railtune", "verify": testbed.Object{"mode": "off"}, "announce": false}
-)
-
-// sideBySide runs the plugins in turn, so that what disturbs one disturbs all.
-func sideBySide(ctx context.Context) (err error) {
-	f, err := testbed.NewFabric(testbed.Options{Rails: 1, Direct: true, Gateway: true})
+	b, err := newBench(ctx)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, f.Close()) }()
-	pod, rail := f.Pods[0], f.Pods[0].Rails[0]
-	columns := []struct {
-		name  string
-		chain []testbed.Object
-	}{
-		{"railtune", []testbed.Object{testbed.Railtune}},
-		{"without proof", []testbed.Object{unproven}},
-		{"tuning", []testbed.Object{tuning}},
-		{"sbr", []testbed.Object{sbr}},
-		{"tuning + sbr", []testbed.Object{tuning, sbr}},
-	}
-	verbs := []string{"VERSION", "ADD", "DEL"}
-	took := map[string][]time.Duration{}
-	for range *runs {
-		for _, c := range columns {
-			if err := afresh(ctx, pod, rail); err != nil {
-				return err
-			}
-			for _, verb := range verbs {
-				var sum time.Duration
-				chain := slices.Clone(c.chain)
-				if verb == "DEL" {
-					slices.Reverse(chain)
-				}
-				for _, entry := range chain {
-					o, err := pod.Chain(ctx, verb, rail, entry)
-					if err != nil {
-						return err
-					}
-					sum += o.Took
-				}
-				took[c.name+verb] = append(took[c.name+verb], sum)
-			}
+	defer os.RemoveAll(b.dir)
+	began := time.Now()
+	b.machine()
+	for _, s := range sections {
+		if flag.NArg() > 0 && !slices.Contains(flag.Args(), s.name) {
+			continue
+		}
+		if err := s.run(ctx, b); err != nil {
+			return fmt.Errorf("%s: %w", s.name, err)
 		}
 	}
-	fmt.Printf("%-10s", "")
-	for _, c := range columns {
-		fmt.Printf("%16s", c.name)
-	}
-	for _, verb := range verbs {
-		fmt.Printf("\n%-10s", verb)
-		for _, c := range columns {
-			fmt.Printf("%13.1f ms", milliseconds(took[c.name+verb]))
-		}
-	}
-	fmt.Println()
+	b.targets()
+	fmt.Printf("\nTook %v.\n", time.Since(began).Round(time.Second))
 	return nil
 }
 
-// afresh makes the rail what the interface plugin leaves. The plugins' own DEL
-// is not enough: sbr leaves its table behind and the connected route moved.
-func afresh(ctx context.Context, pod *testbed.Pod, rail testbed.Rail) error {
-	for _, key := range []string{"arp_ignore", "arp_announce"} {
-		if err := pod.SetSysctl("ipv4/conf/"+rail.Name+"/"+key, "0"); err != nil {
-			return err
+// machine says what the numbers are of.
+func (b *bench) machine() {
+	read := func(path string) string {
+		raw, _ := os.ReadFile(path)
+		return strings.TrimSpace(string(raw))
+	}
+	model := "unknown CPU"
+	cores := 0
+	for line := range strings.Lines(read("/proc/cpuinfo")) {
+		if name, value, ok := strings.Cut(line, ":"); ok && strings.TrimSpace(name) == "model name" {
+			model = strings.TrimSpace(value)
+			cores++
 		}
 	}
-	if _, err := pod.Run(ctx, "ip", "route", "flush", "table", "all", "dev", rail.Name); err != nil {
-		return err
-	}
-	if _, err := pod.Run(ctx, "ip", "-4", "addr", "flush", "dev", rail.Name); err != nil {
-		return err
-	}
-	_, err := pod.Run(ctx, "ip", "addr", "add", rail.Addr.String(), "dev", rail.Name)
-	return err
-}
-
-func milliseconds(took []time.Duration) float64 {
-	slices.Sort(took)
-	return float64(took[len(took)/2].Microseconds()) / 1000
+	fmt.Printf("%s, Linux %s, %d × %s, load %s at the start.\n", time.Now().UTC().Format("2 January 2006"),
+		read("/proc/sys/kernel/osrelease"), cores, model, read("/proc/loadavg"))
+	fmt.Println("Whole processes: median (10th to 90th percentile). Times in ms, CPU is user and system, peak RSS in KiB.")
 }
