@@ -14,7 +14,13 @@ import (
 	"github.com/containernetworking/plugins/pkg/testutils"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/railtune/railtune/pkg/testbed"
 )
+
+// TestMain runs the tests in a sandbox: what they make is gone with the process, however
+// that ends.
+func TestMain(m *testing.M) { testbed.Main(m) }
 
 // lab is one link layer: a bridge in a namespace of its own, to which the rails
 // of any number of pods are joined. All pods are in 10.61.0.0/16.

@@ -16,7 +16,12 @@ import (
 	"github.com/railtune/railtune/pkg/neigh/internal/packet"
 	"github.com/railtune/railtune/pkg/neigh/internal/poll"
 	"github.com/railtune/railtune/pkg/neigh/internal/watch"
+	"github.com/railtune/railtune/pkg/testbed"
 )
+
+// TestMain runs the tests in a sandbox: what they make is gone with the process, however
+// that ends.
+func TestMain(m *testing.M) { testbed.Main(m) }
 
 // Of four messages in a row only the last is a claim: the first came through a
 // router, the second is no advertisement, the third has no link-layer address.

@@ -23,6 +23,7 @@ func TestScenarios(t *testing.T) {
 	binary := testbed.MustRailtune(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 "../../../testdata/scenarios",
+		WorkdirRoot:         t.TempDir(), // removed also where only some of the scripts run
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup: func(env *testscript.Env) error {

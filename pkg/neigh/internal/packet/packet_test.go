@@ -17,7 +17,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/railtune/railtune/pkg/neigh/internal/watch"
+	"github.com/railtune/railtune/pkg/testbed"
 )
+
+// TestMain runs the tests in a sandbox: what they make is gone with the process, however
+// that ends.
+func TestMain(m *testing.M) { testbed.Main(m) }
 
 // localExperimental is an EtherType for use within one's own walls (IEEE 802).
 const localExperimental = 0x88b5

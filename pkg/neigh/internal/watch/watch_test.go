@@ -10,7 +10,13 @@ import (
 	"github.com/containernetworking/plugins/pkg/testutils"
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
+
+	"github.com/railtune/railtune/pkg/testbed"
 )
+
+// TestMain runs the tests in a sandbox: what they make is gone with the process, however
+// that ends.
+func TestMain(m *testing.M) { testbed.Main(m) }
 
 func inNamespace(t *testing.T, f func() error) {
 	t.Helper()
