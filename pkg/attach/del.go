@@ -115,10 +115,14 @@ func (r *Rail) delRoutes(f policy.Family, o *owned) error {
 		found = append(found, routes...)
 	}
 	// Routes through a next hop first: the route that makes the hop reachable is theirs to need.
-	slices.SortStableFunc(found, func(a, b kernel.FoundRoute) int { return boolOrder(a.GW.IsValid(), b.GW.IsValid()) })
-	for _, route := range found {
-		if err := r.Kernel.DelRoute(route.Route); err != nil {
-			return err
+	for _, throughHop := range []bool{true, false} {
+		for _, route := range found {
+			if route.GW.IsValid() != throughHop {
+				continue
+			}
+			if err := r.Kernel.DelRoute(route.Route); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -131,16 +135,6 @@ func (r *Rail) ownRoutes(f policy.Family, filter kernel.RouteFilter) ([]kernel.F
 		return nil, nil
 	}
 	return slices.DeleteFunc(found, func(route kernel.FoundRoute) bool { return !route.Ours() }), err
-}
-
-func boolOrder(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
 }
 
 // owned finds out which of railtune's rules of one family belong to one rail.

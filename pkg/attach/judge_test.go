@@ -2,7 +2,6 @@ package attach_test
 
 import (
 	"context"
-	"encoding/json"
 	"net"
 	"net/netip"
 	"strings"
@@ -10,9 +9,7 @@ import (
 
 	"github.com/railtune/railtune/pkg/attach"
 	"github.com/railtune/railtune/pkg/cnierr"
-	"github.com/railtune/railtune/pkg/config"
 	"github.com/railtune/railtune/pkg/neigh"
-	"github.com/railtune/railtune/pkg/prevresult"
 	"github.com/railtune/railtune/pkg/testbed"
 )
 
@@ -94,16 +91,7 @@ func addWith(t *testing.T, pod *testbed.Namespace, wire *fakeWire, verify string
 	t.Helper()
 	return with(t, pod, func(r *attach.Rail) error {
 		r.Neighbours = wire
-		cfg, err := config.Parse([]byte(`{"cniVersion":"1.0.0","type":"railtune","verify":` + verify + `}`))
-		if err != nil {
-			return err
-		}
-		res, err := prevresult.Parse(json.RawMessage(prev), cfg.CNIVersion)
-		if err != nil {
-			return err
-		}
-		_, err = r.Add(context.Background(), cfg, res)
-		return err
+		return addAs(r, `{"cniVersion":"1.0.0","type":"railtune","verify":`+verify+`}`)
 	})
 }
 

@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"errors"
 	"net"
 	"net/netip"
 
@@ -130,6 +129,3 @@ func parseAddr(m []byte) (netstate.Addr, int, error) {
 	}
 	return a, int(h.Index), err
 }
-
-// ErrNoLink says that the namespace has no link of the name asked for.
-var ErrNoLink = errors.New("no such link")

@@ -46,7 +46,6 @@ var (
 	ARPAnnounce = Key{IPv4, Conf, "arp_announce"}
 	ARPFilter   = Key{IPv4, Conf, "arp_filter"}
 	RPFilter    = Key{IPv4, Conf, "rp_filter"}
-	AcceptLocal = Key{IPv4, Conf, "accept_local"}
 	AcceptRA    = Key{IPv6, Conf, "accept_ra"}
 	Forwarding4 = Key{IPv4, Conf, "forwarding"}
 	Forwarding6 = Key{IPv6, Conf, "forwarding"}

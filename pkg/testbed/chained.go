@@ -54,15 +54,6 @@ func (p *Pod) Chained(ctx context.Context, verb string, r Rail, entry Object) (O
 	}.Run(ctx)
 }
 
-// ChainAll runs Chained for every rail of every pod at once and returns what
-// failed.
-func (f *Fabric) ChainAll(ctx context.Context, verb string, entry Object) error {
-	return f.eachRail(func(p *Pod, r Rail) error {
-		_, err := p.Chain(ctx, verb, r, entry)
-		return err
-	})
-}
-
 // Chain is Chained for a plugin that must succeed: its failure is the error.
 func (p *Pod) Chain(ctx context.Context, verb string, r Rail, entry Object) (Outcome, error) {
 	o, err := p.Chained(ctx, verb, r, entry)

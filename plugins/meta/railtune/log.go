@@ -60,9 +60,9 @@ func (l *logger) write(level int, name, format string, args ...any) {
 	}
 }
 
-// Debugf, Infof, Warnf and Errorf write one line.
+// Debugf, Warnf and Errorf write one line.
 func (l *logger) Debugf(format string, args ...any) { l.write(levelDebug, "debug", format, args...) }
-func (l *logger) Infof(format string, args ...any)  { l.write(levelInfo, "info", format, args...) }
-func (l *logger) Warnf(format string, args ...any)  { l.write(levelWarn, "warning", format, args...) }
+
+func (l *logger) Warnf(format string, args ...any) { l.write(levelWarn, "warning", format, args...) }
 
 func (l *logger) Errorf(format string, args ...any) { l.write(levelError, "error", format, args...) }
