@@ -14,4 +14,8 @@ require (
 	golang.org/x/tools v0.52.0
 )
 
-require golang.org/x/text v0.43.0 // indirect
+require (
+	github.com/coreos/go-iptables v0.8.0 // indirect
+	github.com/goccy/go-yaml v1.19.2 // indirect
+	golang.org/x/text v0.43.0 // indirect
+)

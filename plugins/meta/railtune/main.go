@@ -15,7 +15,7 @@ import (
 
 func main() {
 	if os.Getenv("CNI_COMMAND") == "" && len(os.Args) > 1 {
-		os.Exit(command(os.Args[1:]))
+		os.Exit(run(os.Args[1:]))
 	}
 	if err := plugin(); err != nil {
 		if printErr := err.Print(); printErr != nil {
@@ -42,24 +42,3 @@ func plugin() *types.Error {
 	verbs := skel.CNIFuncs{Add: cmdAdd, Check: cmdCheck, Del: cmdDel, GC: cmdGC, Status: cmdStatus}
 	return skel.PluginMainFuncsWithError(verbs, versions, about())
 }
-
-// command runs a subcommand and returns the exit status.
-func command(args []string) int {
-	switch args[0] {
-	case "version", "--version", "-v":
-		fmt.Println(about())
-		return 0
-	case "help", "--help", "-h":
-		fmt.Print(usage)
-		return 0
-	}
-	fmt.Fprintf(os.Stderr, "railtune: unknown command %q\n\n%s", args[0], usage)
-	return 2
-}
-
-const usage = `railtune is a chained CNI meta-plugin: put {"type":"railtune"} after the plugin that
-makes the interface, in the same "plugins" list. It is called by a CNI runtime.
-
-  railtune version     print the version
-  railtune help        print this text
-`
