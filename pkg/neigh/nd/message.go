@@ -2,21 +2,19 @@
 // (RFC 4861): asking for a neighbour, hearing who answers, announcing an
 // address, soliciting a router, and waiting for duplicate address detection.
 //
-// Messages are built and parsed by github.com/mdlayher/ndp, which is
-// maintained and fuzzed. They are sent through a packet socket, because the
-// kernel makes an entry in its neighbour table for every solicited-node group
-// an ordinary socket sends to: a proof of 256 peers would add 256 entries. They
-// are received by an ICMPv6 socket, which unlike a second packet socket costs
-// nothing to close.
+// Messages are built and parsed here: of the protocol only three messages with one
+// option are needed, and github.com/mdlayher/ndp, which the tests compare with, brings
+// cryptography and domain names into a process that starts for every rail
+// (docs/speed.md). They are sent through a packet socket, because the kernel makes an
+// entry in its neighbour table for every solicited-node group an ordinary socket sends
+// to: a proof of 256 peers would add 256 entries. They are received by an ICMPv6
+// socket, which unlike a second packet socket costs nothing to close.
 package nd
 
 import (
 	"encoding/binary"
 	"fmt"
-	"net"
 	"net/netip"
-
-	"github.com/mdlayher/ndp"
 )
 
 // EtherType is IPv6's protocol number on Ethernet, in host byte order.
@@ -43,33 +41,32 @@ type Message struct {
 // longer tentative. Every answer to it must carry the answerer's link-layer
 // address, as it is sent to a multicast address (RFC 4861 section 4.4).
 func Solicitation(mac [6]byte, source, target netip.Addr) (Message, error) {
-	return pack(source, solicitedNode(target), &ndp.NeighborSolicitation{
-		TargetAddress: target,
-		Options:       []ndp.Option{linkLayer(ndp.Source, mac)},
-	})
+	body := message(neighbourSolicitation, 0)
+	body = append(body, target.AsSlice()...)
+	return pack(source, solicitedNode(target), appendLinkLayer(body, sourceLinkLayer, mac))
 }
 
 // Advertisement announces that addr is at mac, overriding what others hold. A
 // router must say that it is one, or hosts drop it from their default routers
 // (RFC 4861 section 7.2.5).
 func Advertisement(mac [6]byte, addr netip.Addr, router bool) (Message, error) {
-	return pack(addr, allNodes, &ndp.NeighborAdvertisement{
-		Router:        router,
-		Override:      true,
-		TargetAddress: addr,
-		Options:       []ndp.Option{linkLayer(ndp.Target, mac)},
-	})
+	flags := byte(flagOverride)
+	if router {
+		flags |= flagRouter
+	}
+	body := append(message(neighbourAdvertisement, flags), addr.AsSlice()...)
+	return pack(addr, allNodes, appendLinkLayer(body, targetLinkLayer, mac))
 }
 
 // RouterSolicitation asks routers to advertise now. The source may be the
 // unspecified address; the message then carries no link-layer address (RFC
 // 4861 section 4.1).
 func RouterSolicitation(mac [6]byte, source netip.Addr) (Message, error) {
-	rs := &ndp.RouterSolicitation{}
+	body := message(routerSolicitation, 0)
 	if !source.IsUnspecified() {
-		rs.Options = []ndp.Option{linkLayer(ndp.Source, mac)}
+		body = appendLinkLayer(body, sourceLinkLayer, mac)
 	}
-	return pack(source, allRouters, rs)
+	return pack(source, allRouters, body)
 }
 
 // Claim says that a station with this MAC answers for Addr.
@@ -82,43 +79,78 @@ type Claim struct {
 // target link-layer address of Ethernet's length; the Ethernet source is no
 // evidence of its own.
 func ParseClaim(icmp []byte) (Claim, bool) {
-	message, err := ndp.ParseMessage(icmp)
-	if err != nil {
+	if len(icmp) < fixedLength+16 || icmp[0] != neighbourAdvertisement {
 		return Claim{}, false
 	}
-	na, ok := message.(*ndp.NeighborAdvertisement)
-	if !ok {
+	claim := Claim{Addr: netip.AddrFrom16([16]byte(icmp[fixedLength:]))}
+	if claim.Addr.Is4In6() || claim.Addr.IsMulticast() {
 		return Claim{}, false
 	}
-	for _, option := range na.Options {
-		ll, ok := option.(*ndp.LinkLayerAddress)
-		if ok && ll.Direction == ndp.Target && len(ll.Addr) == 6 {
-			return Claim{Addr: na.TargetAddress, MAC: [6]byte(ll.Addr)}, true
+	found := false
+	// Options (RFC 4861 section 4.6): type, length in units of 8 bytes, value.
+	for rest := icmp[fixedLength+16:]; len(rest) > 0; {
+		if len(rest) < 8 || rest[1] == 0 || int(rest[1])*8 > len(rest) {
+			return Claim{}, false
 		}
+		size := int(rest[1]) * 8
+		if rest[0] == targetLinkLayer && size == 8 && !found {
+			claim.MAC, found = [6]byte(rest[2:8]), true
+		}
+		rest = rest[size:]
 	}
-	return Claim{}, false
+	return claim, found
 }
 
-func linkLayer(direction ndp.Direction, mac [6]byte) ndp.Option {
-	return &ndp.LinkLayerAddress{Direction: direction, Addr: net.HardwareAddr(mac[:])}
+// ICMPv6 types, flags and options of RFC 4861 section 4.
+const (
+	routerSolicitation     = 133
+	neighbourSolicitation  = 135
+	neighbourAdvertisement = 136
+
+	flagRouter   = 0x80
+	flagOverride = 0x20
+
+	sourceLinkLayer = 1
+	targetLinkLayer = 2
+
+	// fixedLength is type, code, checksum, and flags or reserved bytes.
+	fixedLength = 8
+)
+
+func message(kind, flags byte) []byte { return []byte{kind, 0, 0, 0, flags, 0, 0, 0} }
+
+// appendLinkLayer appends a link-layer address option (RFC 4861 section 4.6.1).
+func appendLinkLayer(body []byte, kind byte, mac [6]byte) []byte {
+	return append(append(body, kind, 1), mac[:]...)
+}
+
+// icmpChecksum is that of RFC 4443 section 2.3: over a pseudo-header (RFC 8200 section
+// 8.1) and the message.
+func icmpChecksum(src, dst [16]byte, body []byte) uint16 {
+	sum := uint32(len(body)) + protocolICMPv6
+	for _, part := range [][]byte{src[:], dst[:], body} {
+		for ; len(part) > 1; part = part[2:] {
+			sum += uint32(binary.BigEndian.Uint16(part))
+		}
+	}
+	for sum > 0xffff {
+		sum = sum>>16 + sum&0xffff
+	}
+	return ^uint16(sum)
 }
 
 // pack puts an IPv6 header (RFC 8200 section 3) before an ICMPv6 message to a
 // multicast address.
-func pack(source, group netip.Addr, message ndp.Message) (Message, error) {
+func pack(source, group netip.Addr, body []byte) (Message, error) {
 	if source.IsValid() && source.Is4() {
 		return Message{}, fmt.Errorf("%s cannot be the source of an IPv6 neighbour discovery message", source)
 	}
-	source = source.WithZone("")
-	body, err := ndp.MarshalMessageChecksum(message, source, group)
-	if err != nil {
-		return Message{}, fmt.Errorf("a neighbour discovery message from %s to %s: %w", source, group, err)
-	}
+	src, dst := source.WithZone("").As16(), group.As16()
+	binary.BigEndian.PutUint16(body[2:], icmpChecksum(src, dst, body))
 	b := make([]byte, 40, 40+len(body))
 	b[0] = 6 << 4
 	binary.BigEndian.PutUint16(b[4:], uint16(len(body)))
 	b[6], b[7] = protocolICMPv6, hopLimit
-	src, dst := source.As16(), group.As16()
 	copy(b[8:], src[:])
 	copy(b[24:], dst[:])
 	return Message{To: [6]byte{0x33, 0x33, dst[12], dst[13], dst[14], dst[15]}, Packet: append(b, body...)}, nil

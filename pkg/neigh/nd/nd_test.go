@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"encoding/hex"
 	"net/netip"
+	"reflect"
 	"testing"
+
+	"github.com/mdlayher/ndp"
 )
 
 var (
@@ -124,12 +127,57 @@ func TestParseClaim(t *testing.T) {
 	}
 }
 
+// reference is what github.com/mdlayher/ndp reads in a message, which is stricter about
+// options that are nothing to railtune.
+func reference(b []byte) (Claim, bool) {
+	message, err := ndp.ParseMessage(b)
+	na, ok := message.(*ndp.NeighborAdvertisement)
+	if err != nil || !ok || na.TargetAddress.IsMulticast() { // RFC 4861 section 7.1.2 forbids that
+		return Claim{}, false
+	}
+	for _, option := range na.Options {
+		if ll, ok := option.(*ndp.LinkLayerAddress); ok && ll.Direction == ndp.Target && len(ll.Addr) == 6 {
+			return Claim{Addr: na.TargetAddress, MAC: [6]byte(ll.Addr)}, true
+		}
+	}
+	return Claim{}, false
+}
+
+// TestReadByOthers: another implementation reads what we send.
+func TestReadByOthers(t *testing.T) {
+	t.Parallel()
+	ns, _ := Solicitation(us, own, peer)
+	na, _ := Advertisement(us, own, true)
+	rs, _ := RouterSolicitation(us, own)
+	ll := func(d ndp.Direction) []ndp.Option {
+		return []ndp.Option{&ndp.LinkLayerAddress{Direction: d, Addr: us[:]}}
+	}
+	for _, c := range []struct {
+		sent Message
+		want ndp.Message
+	}{
+		{ns, &ndp.NeighborSolicitation{TargetAddress: peer, Options: ll(ndp.Source)}},
+		{na, &ndp.NeighborAdvertisement{Router: true, Override: true, TargetAddress: own, Options: ll(ndp.Target)}},
+		{rs, &ndp.RouterSolicitation{Options: ll(ndp.Source)}},
+	} {
+		got, err := ndp.ParseMessage(c.sent.Packet[40:])
+		if err != nil || !reflect.DeepEqual(got, c.want) {
+			t.Errorf("read as %+v, %v, want %+v", got, err, c.want)
+		}
+	}
+}
+
 func FuzzParseClaim(f *testing.F) {
 	if m, err := Advertisement(us, own, true); err == nil {
 		f.Add(m.Packet[40:])
 	}
+	f.Add([]byte("\x88\x00\x00\x00\x20\x00\x00\x00\xfd\x5a\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x01" +
+		"\x01\x01\x02\x00\x00\x00\x00\x09\x02\x01\x02\x00\x00\x00\x00\x01\x02\x01\x02\x00\x00\x00\x00\x07"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		c, ok := ParseClaim(b)
+		if want, known := reference(b); known && (!ok || c != want) {
+			t.Errorf("%x is taken for %v %v, and is %v", b, c, ok, want)
+		}
 		if !ok {
 			return
 		}
