@@ -15,8 +15,13 @@ type Code uint
 
 // The codes railtune prints. A caller can rely on them; the message is for people.
 const (
+	// Incompatible: the configuration is of a version of the specification that railtune
+	// does not speak, or that has no such verb.
+	Incompatible Code = 1
 	// Environment: a CNI_* variable is missing or unusable.
 	Environment Code = 4
+	// IO: stdin cannot be read.
+	IO Code = 5
 	// Decode: the configuration on stdin is not JSON of the right shape.
 	Decode Code = 6
 	// Config: the configuration, or what prevResult says, cannot be carried out.
@@ -33,6 +38,8 @@ const (
 	Routing Code = 102
 	// Neighbour: another station claims an address, or one address has several MACs.
 	Neighbour Code = 103
+	// Internal: whatever has no code of its own.
+	Internal Code = 999
 	// Kernel: the kernel was built without something railtune needs.
 	Kernel Code = 104
 )
