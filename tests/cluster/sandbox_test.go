@@ -93,9 +93,9 @@ func traces(t *testing.T) []string {
 	return all
 }
 
-// TestSandbox starts pods as a kubelet does, with containerd 1.6 and runc: a good
-// one, one whose address is taken, and the first one's removal.
-func TestSandbox(t *testing.T) {
+// mustContainerd starts containerd on first use, and names it as the table does.
+func mustContainerd(t *testing.T) (runtime string) {
+	t.Helper()
 	if node.containerd == nil {
 		c := thinClient(t).config
 		c["clusterNetwork"], c["binDir"] = node.clusterNetwork, filepath.Join(node.dir, "containerd", "bin")
@@ -106,7 +106,13 @@ func TestSandbox(t *testing.T) {
 	}
 	version := mustCRI(t, "version")
 	t.Log(version)
-	runtime := crictl + ", " + containerdVersion(version)
+	return crictl + ", " + containerdVersion(version)
+}
+
+// TestSandbox starts pods as a kubelet does, with containerd 1.6 and runc: a good
+// one, one whose address is taken, and the first one's removal.
+func TestSandbox(t *testing.T) {
+	runtime := mustContainerd(t)
 	for i, r := range node.rails[:2] {
 		name := fmt.Sprintf("rail-%d", i+1)
 		createNAD(t, name, macvlan(r, "1.0.0", name, hostLocal(r), railtune), nil)
