@@ -17,5 +17,6 @@ require (
 require (
 	github.com/coreos/go-iptables v0.8.0 // indirect
 	github.com/goccy/go-yaml v1.19.2 // indirect
+	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // indirect
 	golang.org/x/text v0.43.0 // indirect
 )
