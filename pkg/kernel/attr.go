@@ -16,7 +16,7 @@ func eachAttr(b []byte, f func(kind uint16, value []byte)) error {
 			return fmt.Errorf("netlink attribute of length %d in %d bytes", size, len(b))
 		}
 		f(binary.NativeEndian.Uint16(b[2:]), b[unix.SizeofRtAttr:size])
-		b = b[min((size+3)&^3, len(b)):]
+		b = b[min(align(size), len(b)):]
 	}
 	return nil
 }

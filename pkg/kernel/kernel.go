@@ -1,61 +1,41 @@
 // Package kernel reads and writes links, addresses, rules and routes of one network
 // namespace over netlink, in railtune's own value types.
 //
-// It adds to github.com/vishvananda/netlink what railtune cannot do without: strict
-// dumps, which the kernel filters, so that their cost does not grow with other
-// people's routes; dumps that are repeated when the kernel reports them interrupted;
-// the action of a rule and the origin of an address, which the library leaves out.
+// It speaks netlink itself, as far as railtune needs it. Some of it is not to be had
+// from github.com/vishvananda/netlink: strict dumps, which the kernel filters, so that
+// their cost does not grow with other people's routes; lists of rules that end where the
+// rest cannot matter; the action of a rule; the origin of an address. And that library
+// is made for programs that stay: for every answer it clears 64 KiB of stack, and it
+// starts the runtime's poller, which was a fifth of an ADD's instructions (docs/speed.md).
 package kernel
 
 import (
 	"errors"
 	"fmt"
-	"sync"
 
-	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netlink/nl"
-	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
 	"github.com/railtune/railtune/pkg/cnierr"
 )
 
-// Netlink is a pair of netlink sockets in one network namespace. It is not safe for
+// Netlink is a netlink socket in one network namespace. It is not safe for
 // concurrent use.
 type Netlink struct {
-	handle *netlink.Handle
-	socket *nl.NetlinkSocket
-	raw    map[int]*nl.SocketHandle
+	socket *socket
 }
 
-// explain makes the library put the kernel's own words (NLMSGERR_ATTR_MSG) into errors.
-var explain = sync.OnceFunc(func() { nl.EnableErrorMessageReporting = true })
-
-// Open returns sockets in the namespace of the calling thread, which must be locked
-// until Open returns. They stay in that namespace whatever the thread does later.
+// Open returns a socket in the namespace of the calling thread, which must be locked
+// until Open returns. It stays in that namespace whatever the thread does later.
 func Open() (*Netlink, error) {
-	explain()
-	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	s, err := openSocket()
 	if err != nil {
 		return nil, fmt.Errorf("netlink socket: %w", err)
 	}
-	socket, err := nl.GetNetlinkSocketAt(netns.None(), netns.None(), unix.NETLINK_ROUTE)
-	if err != nil {
-		handle.Close()
-		return nil, fmt.Errorf("netlink socket: %w", err)
-	}
-	k := &Netlink{handle: handle, socket: socket, raw: map[int]*nl.SocketHandle{unix.NETLINK_ROUTE: {Socket: socket}}}
-	// Before Linux 4.20 there are no strict dumps: slower, and the same answers, as
-	// every dump is filtered here again.
-	_ = unix.SetsockoptInt(socket.GetFd(), unix.SOL_NETLINK, unix.NETLINK_GET_STRICT_CHK, 1)
-	return k, nil
+	return &Netlink{s}, nil
 }
 
-// Close closes the sockets.
-func (k *Netlink) Close() {
-	k.handle.Close()
-	k.socket.Close()
-}
+// Close closes the socket.
+func (k *Netlink) Close() { k.socket.close() }
 
 // dumpAttempts bounds how often an interrupted dump is repeated. Each repetition
 // sees a newer state; a namespace that changes during all of them is changing
@@ -68,7 +48,7 @@ const dumpAttempts = 10
 func Dump(what string, f func() error) error {
 	var err error
 	for range dumpAttempts {
-		if err = f(); !errors.Is(err, netlink.ErrDumpInterrupted) && !errors.Is(err, unix.EINTR) {
+		if err = f(); !errors.Is(err, unix.EINTR) {
 			if err != nil {
 				return fmt.Errorf("list of %s: %w", what, err)
 			}
@@ -79,19 +59,14 @@ func Dump(what string, f func() error) error {
 		"something changes this namespace all the time: %w", what, dumpAttempts, err)
 }
 
-// iterate sends a dump request with the given header and calls f for each message.
-func (k *Netlink) iterate(get, answer uint16, header nl.NetlinkRequestData, f func(m []byte) error) error {
-	req := nl.NewNetlinkRequest(int(get), unix.NLM_F_DUMP)
-	req.Sockets = k.raw
-	req.AddData(header)
-	var parseErr error
-	err := req.ExecuteIter(unix.NETLINK_ROUTE, answer, func(m []byte) bool {
-		if parseErr == nil {
-			parseErr = f(m)
+// dump sends a dump request and calls f for each message of the kind asked for.
+func (k *Netlink) dump(m message, answer uint16, f func(body []byte) error) error {
+	return k.socket.do(m, unix.NLM_F_DUMP, func(kind uint16, body []byte) error {
+		if kind != answer {
+			return nil
 		}
-		return true // read to the end: the socket is used again
+		return f(body)
 	})
-	return errors.Join(err, parseErr)
 }
 
 // gone reports whether a delete failed because the object is not there any more.

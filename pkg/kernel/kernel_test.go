@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/railtune/railtune/pkg/cnierr"
@@ -108,6 +107,41 @@ rule add priority 704 from 10.61.1.11 lookup 7200005 protocol 99
 	})
 }
 
+// TestRulesUpTo: a list that ends early has all that it should have, and the next
+// request gets its own answer.
+func TestRulesUpTo(t *testing.T) {
+	var lines strings.Builder
+	for i := range 3000 { // more than fits into one piece of a dump, on both sides of the end
+		fmt.Fprintf(&lines, "rule add from 100.64.%d.%d lookup 500 priority %d\n", i>>8, i&255, 100+i)
+	}
+	n := testbed.MustNamespace(t, "kernel")
+	if _, err := n.Feed(t.Context(), lines.String(), "ip", "-batch", "-"); err != nil {
+		t.Fatal(err)
+	}
+	if err := n.Do(func() error {
+		k, err := kernel.Open()
+		if err != nil {
+			return err
+		}
+		defer k.Close()
+		for _, last := range []uint32{0, 99, 100, 722, 1500, 3099, 40000} {
+			want := min(max(0, int(last)-99), 3000)
+			seen := 0
+			found, err := k.RulesUpTo(policy.IPv4, last, func(r *kernel.FoundRule) bool { seen++; return r.Table == 500 })
+			if err != nil || len(found) != want || seen > want+3 {
+				t.Errorf("up to %d: %d rules of %d looked at, want %d: %v", last, len(found), seen, want, err)
+			}
+			all, err := k.Rules(policy.IPv4, func(r *kernel.FoundRule) bool { return r.Table == 500 })
+			if err != nil || len(all) != 3000 {
+				t.Errorf("all after those up to %d: %d, %v", last, len(all), err)
+			}
+		}
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // TestRoutesRoundTrip makes each kind of route and reads it back as it was.
 func TestRoutesRoundTrip(t *testing.T) {
 	in(t, rail, func(k *kernel.Netlink) error {
@@ -141,6 +175,10 @@ func TestRoutesRoundTrip(t *testing.T) {
 			with(func(r *policy.Route) {
 				r.Dst, r.GW, r.Metric = netip.MustParsePrefix("::/0"), netip.MustParseAddr("fe80::1"), 1024
 			}),
+			with(func(r *policy.Route) {
+				r.Dst, r.Local, r.Scope = netip.MustParsePrefix("10.61.1.11/32"), true, policy.OnHost
+			}),
+			with(func(r *policy.Route) { r.Dst, r.Local, r.Metric = netip.MustParsePrefix("fd5a:1::11/128"), true, 1024 }),
 		}
 		for _, r := range routes {
 			if err := k.AddRoute(r); err != nil {
@@ -161,7 +199,7 @@ func TestRoutesRoundTrip(t *testing.T) {
 			}
 		}
 		all, err := k.Routes(policy.IPv4, kernel.RouteFilter{IfIndex: index, Protocol: policy.Protocol})
-		if err != nil || len(all) != 4 {
+		if err != nil || len(all) != 5 {
 			t.Errorf("over all tables: %v, %v", all, err)
 		}
 		for _, r := range append(routes, routes...) {
@@ -245,7 +283,7 @@ func TestDump(t *testing.T) {
 		calls := 0
 		err := kernel.Dump("things", func() error {
 			if calls++; calls <= interrupted {
-				return netlink.ErrDumpInterrupted
+				return unix.EINTR
 			}
 			return nil
 		})
@@ -253,7 +291,7 @@ func TestDump(t *testing.T) {
 			t.Errorf("interrupted %d times: %v after %d calls", interrupted, err, calls)
 		}
 	}
-	err := kernel.Dump("things", func() error { return netlink.ErrDumpInterrupted })
+	err := kernel.Dump("things", func() error { return unix.EINTR })
 	if cnierr.CodeOf(err, 0) != cnierr.TryAgain {
 		t.Errorf("interrupted for ever: %v", err)
 	}

@@ -1,11 +1,10 @@
 package kernel
 
 import (
-	"net"
+	"encoding/binary"
 	"net/netip"
+	"slices"
 
-	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
 	"github.com/railtune/railtune/pkg/netstate"
@@ -13,10 +12,16 @@ import (
 
 // Links returns all links of the namespace with their addresses, by index.
 func (k *Netlink) Links() ([]netstate.Link, error) {
-	var links []netlink.Link
-	err := Dump("links", func() (err error) {
-		links, err = k.handle.LinkList()
-		return err
+	var links []netstate.Link
+	err := Dump("links", func() error {
+		links = links[:0]
+		m := newMessage(unix.RTM_GETLINK, make([]byte, unix.SizeofIfInfomsg))
+		m.uint32(unix.IFLA_EXT_MASK, skipStats)
+		return k.dump(m, unix.RTM_NEWLINK, func(m []byte) error {
+			l, err := parseLink(m)
+			links = append(links, l)
+			return err
+		})
 	})
 	if err != nil {
 		return nil, err
@@ -25,43 +30,95 @@ func (k *Netlink) Links() ([]netstate.Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := make([]netstate.Link, 0, len(links))
-	for _, l := range links {
-		out = append(out, toLink(l, addrs[l.Attrs().Index]))
+	for i := range links {
+		links[i].Addrs = addrs[links[i].Index]
 	}
-	return out, nil
+	return links, nil
 }
+
+// skipStats is RTEXT_FILTER_SKIP_STATS (include/uapi/linux/rtnetlink.h, since Linux
+// 4.4): without it most of an answer is counters.
+const skipStats = 1 << 3
 
 // carrier is what a link that can send has. IFF_LOWER_UP alone comes before the queue is
 // there (net/core/link_watch.c), and what is sent then vanishes without an error.
 const carrier = unix.IFF_LOWER_UP | unix.IFF_RUNNING
 
-func toLink(l netlink.Link, addrs []netstate.Addr) netstate.Link {
-	a := l.Attrs()
-	kind := l.Type()
-	if _, hardware := l.(*netlink.Device); hardware {
-		kind = ""
+// parseLink decodes an RTM_NEWLINK message (include/uapi/linux/if_link.h).
+func parseLink(m []byte) (netstate.Link, error) {
+	if len(m) < unix.SizeofIfInfomsg {
+		return netstate.Link{}, errShort
 	}
-	return netstate.Link{
-		Index: a.Index, Name: a.Name, Kind: kind, MAC: a.HardwareAddr, MTU: a.MTU, ARPHRD: arphrd(a.EncapType),
-		Up: a.Flags&net.FlagUp != 0, Carrier: a.RawFlags&carrier == carrier,
-		NoARP: a.RawFlags&unix.IFF_NOARP != 0, Loopback: a.Flags&net.FlagLoopback != 0,
-		Parent: a.ParentIndex, ParentNSID: a.NetNsID, Master: a.MasterIndex, Addrs: addrs,
+	// struct ifinfomsg: family, padding, hardware type (u16), index, flags, change (u32 each).
+	flags := nativeUint32(m[8:])
+	l := netstate.Link{
+		Index: int(nativeUint32(m[4:])), ARPHRD: arphrd(binary.NativeEndian.Uint16(m[2:])),
+		Up: flags&unix.IFF_UP != 0, Carrier: flags&carrier == carrier,
+		NoARP: flags&unix.IFF_NOARP != 0, Loopback: flags&unix.IFF_LOOPBACK != 0,
+		ParentNSID: -1,
 	}
+	err := eachAttr(m[unix.SizeofIfInfomsg:], func(kind uint16, v []byte) {
+		switch kind {
+		case unix.IFLA_IFNAME:
+			l.Name = unix.ByteSliceToString(v)
+		case unix.IFLA_ADDRESS:
+			if !allZero(v) {
+				l.MAC = slices.Clone(v)
+			}
+		case unix.IFLA_MTU:
+			l.MTU = int(nativeUint32(v))
+		case unix.IFLA_LINK:
+			l.Parent = int(nativeUint32(v))
+		case unix.IFLA_LINK_NETNSID:
+			l.ParentNSID = int(int32(nativeUint32(v)))
+		case unix.IFLA_MASTER:
+			l.Master = int(nativeUint32(v))
+		case unix.IFLA_LINKINFO:
+			l.Kind, l.VRFTable = parseLinkInfo(v)
+		}
+	})
+	return l, err
 }
 
-// arphrd turns the library's name for a hardware type back into its number, for the
-// types a rail can have; any other is 0xFFFF (ARPHRD_VOID).
-func arphrd(name string) uint16 {
-	switch name {
-	case "ether":
-		return unix.ARPHRD_ETHER
-	case "infiniband":
-		return unix.ARPHRD_INFINIBAND
-	case "loopback":
-		return unix.ARPHRD_LOOPBACK
-	case "none":
-		return unix.ARPHRD_NONE
+// parseLinkInfo returns a link's kind, and the table of the VRF it belongs to: what a
+// master says of its members stands with each of them (drivers/net/vrf.c,
+// vrf_fill_slave_info).
+func parseLinkInfo(b []byte) (kind string, vrfTable uint32) {
+	master, said := "", []byte(nil)
+	_ = eachAttr(b, func(attr uint16, v []byte) {
+		switch attr {
+		case unix.IFLA_INFO_KIND:
+			kind = unix.ByteSliceToString(v)
+		case unix.IFLA_INFO_SLAVE_KIND:
+			master = unix.ByteSliceToString(v)
+		case unix.IFLA_INFO_SLAVE_DATA:
+			said = v
+		}
+	})
+	if master == "vrf" {
+		_ = eachAttr(said, func(attr uint16, v []byte) {
+			if attr == unix.IFLA_VRF_PORT_TABLE {
+				vrfTable = nativeUint32(v)
+			}
+		})
+	}
+	return kind, vrfTable
+}
+
+func allZero(b []byte) bool {
+	for _, v := range b {
+		if v != 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// arphrd keeps the hardware types a rail can have; any other is ARPHRD_VOID.
+func arphrd(kind uint16) uint16 {
+	switch kind {
+	case unix.ARPHRD_ETHER, unix.ARPHRD_INFINIBAND, unix.ARPHRD_LOOPBACK, unix.ARPHRD_NONE:
+		return kind
 	}
 	return unix.ARPHRD_VOID
 }
@@ -71,8 +128,8 @@ func (k *Netlink) addrs() (map[int][]netstate.Addr, error) {
 	var out map[int][]netstate.Addr
 	err := Dump("addresses", func() error {
 		out = map[int][]netstate.Addr{}
-		header := &nl.IfAddrmsg{IfAddrmsg: unix.IfAddrmsg{Family: unix.AF_UNSPEC}}
-		return k.iterate(unix.RTM_GETADDR, unix.RTM_NEWADDR, header, func(m []byte) error {
+		m := newMessage(unix.RTM_GETADDR, make([]byte, unix.SizeofIfAddrmsg)) // AF_UNSPEC
+		return k.dump(m, unix.RTM_NEWADDR, func(m []byte) error {
 			a, index, err := parseAddr(m)
 			if err == nil && a.Prefix.IsValid() {
 				out[index] = append(out[index], a)
@@ -95,9 +152,9 @@ func parseAddr(m []byte) (netstate.Addr, int, error) {
 	if len(m) < unix.SizeofIfAddrmsg {
 		return netstate.Addr{}, 0, errShort
 	}
-	h := nl.DeserializeIfAddrmsg(m)
+	// struct ifaddrmsg: family, prefix length, flags, scope (u8 each), index (u32).
 	var local, address netip.Addr
-	flags, proto := uint32(h.Flags), uint8(0)
+	flags, proto := uint32(m[2]), uint8(0)
 	err := eachAttr(m[unix.SizeofIfAddrmsg:], func(kind uint16, v []byte) {
 		switch kind {
 		case unix.IFA_LOCAL:
@@ -112,7 +169,7 @@ func parseAddr(m []byte) (netstate.Addr, int, error) {
 			}
 		}
 	})
-	bits := int(h.Prefixlen)
+	bits := int(m[1])
 	a := netstate.Addr{
 		Tentative: flags&unix.IFA_F_TENTATIVE != 0 && flags&unix.IFA_F_OPTIMISTIC == 0,
 		DADFailed: flags&unix.IFA_F_DADFAILED != 0,
@@ -127,5 +184,5 @@ func parseAddr(m []byte) (netstate.Addr, int, error) {
 		a.Prefix = netip.PrefixFrom(local, local.BitLen())
 		a.Peer = netip.PrefixFrom(address, bits)
 	}
-	return a, int(h.Index), err
+	return a, int(nativeUint32(m[4:])), err
 }

@@ -1,6 +1,11 @@
 package kernel
 
-import "testing"
+import (
+	"net/netip"
+	"testing"
+)
+
+func mustPrefix(s string) netip.Prefix { return netip.MustParsePrefix(s) }
 
 // FuzzParse: no message, however broken, may do more than be refused.
 func FuzzParse(f *testing.F) {
@@ -13,6 +18,14 @@ func FuzzParse(f *testing.F) {
 		}
 		if a, _, err := parseAddr(m); err == nil && a.Prefix.IsValid() && !a.Prefix.Addr().IsValid() {
 			t.Errorf("address %v", a)
+		}
+		if l, err := parseLink(m); err == nil && len(l.MAC) > len(m) {
+			t.Errorf("link %v", l)
+		}
+		if h, attrs, err := parseRtmsg(m); err == nil {
+			if r, err := parseRoute(h, attrs); err == nil && r.Dst.IsValid() && r.Dst.Bits() < 0 {
+				t.Errorf("route %v", r)
+			}
 		}
 	})
 }

@@ -1,10 +1,8 @@
 package kernel
 
 import (
-	"net"
 	"net/netip"
 
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/railtune/railtune/pkg/policy"
@@ -21,7 +19,7 @@ type FoundRoute struct {
 
 // Ours reports whether railtune made the route.
 func (r FoundRoute) Ours() bool {
-	return r.Protocol == policy.Protocol && !r.More && r.Kind == unix.RTN_UNICAST
+	return r.Protocol == policy.Protocol && !r.More && (r.Kind == unix.RTN_UNICAST || r.Kind == unix.RTN_LOCAL)
 }
 
 // RouteFilter selects routes. Zero fields select all; the kernel does the selecting.
@@ -34,28 +32,32 @@ type RouteFilter struct {
 // Routes returns the routes of a family that the filter selects, of all tables where
 // it names none. A table that does not exist has no routes.
 func (k *Netlink) Routes(f policy.Family, filter RouteFilter) ([]FoundRoute, error) {
-	nf := &netlink.Route{Table: int(filter.Table), LinkIndex: filter.IfIndex, Protocol: netlink.RouteProtocol(filter.Protocol)}
-	mask := netlink.RT_FILTER_TABLE
+	m := newRoute(unix.RTM_GETROUTE, rtmsg{family: uint8(f), protocol: filter.Protocol}, filter.Table)
 	if filter.IfIndex != 0 {
-		mask |= netlink.RT_FILTER_OIF
+		m.uint32(unix.RTA_OIF, uint32(filter.IfIndex))
 	}
-	if filter.Protocol != 0 {
-		mask |= netlink.RT_FILTER_PROTOCOL
-	}
-	// Only for dumps: the library's lookups carry a flag that a strict socket refuses.
-	_ = k.handle.SetStrictCheck(true)
-	defer func() { _ = k.handle.SetStrictCheck(false) }()
 	var out []FoundRoute
 	err := Dump(f.String()+" routes", func() error {
 		out = out[:0]
-		return ignoreNoTable(k.handle.RouteListFilteredIter(int(f), nf, mask, func(r netlink.Route) bool {
-			if found := foundRoute(f, r); found.Table != unix.RT_TABLE_LOCAL {
+		return ignoreNoTable(k.dump(m, unix.RTM_NEWROUTE, func(m []byte) error {
+			h, attrs, err := parseRtmsg(m)
+			if err != nil || h.family != uint8(f) || h.flags&unix.RTM_F_CLONED != 0 {
+				return err
+			}
+			found, err := parseRoute(h, attrs)
+			if err == nil && filter.selects(found) && found.Table != unix.RT_TABLE_LOCAL {
 				out = append(out, found)
 			}
-			return true
+			return err
 		}))
 	})
 	return out, err
+}
+
+// selects does what a kernel without strict dumps leaves undone.
+func (f RouteFilter) selects(r FoundRoute) bool {
+	return (f.Table == 0 || f.Table == r.Table) && (f.IfIndex == 0 || f.IfIndex == r.IfIndex) &&
+		(f.Protocol == 0 || f.Protocol == r.Protocol)
 }
 
 // ignoreNoTable: a strict dump of a table that was never used is ENOENT.
@@ -66,20 +68,48 @@ func ignoreNoTable(err error) error {
 	return err
 }
 
-func foundRoute(f policy.Family, r netlink.Route) FoundRoute {
-	out := FoundRoute{Kind: r.Type, More: len(r.MultiPath) > 0, Route: policy.Route{
-		Table: uint32(r.Table), IfIndex: r.LinkIndex, Metric: uint32(r.Priority), Protocol: uint8(r.Protocol),
-		GW: addrOf(r.Gw), Src: addrOf(r.Src), MTU: uint32(r.MTU), AdvMSS: uint32(r.AdvMSS),
+// parseRoute decodes an RTM_NEWROUTE message (include/uapi/linux/rtnetlink.h).
+func parseRoute(h rtmsg, attrs []byte) (FoundRoute, error) {
+	f := policy.Family(h.family)
+	r := FoundRoute{Kind: int(h.kind), Route: policy.Route{
+		Table: uint32(h.table), Local: h.kind == unix.RTN_LOCAL, Protocol: h.protocol, Dst: netip.PrefixFrom(zero(f), 0),
 	}}
-	out.Dst = netip.PrefixFrom(zero(f), 0)
-	if r.Dst != nil {
-		ones, _ := r.Dst.Mask.Size()
-		out.Dst = netip.PrefixFrom(addrOf(r.Dst.IP), ones)
-	}
 	if f == policy.IPv4 {
-		out.Scope = policy.Scope(r.Scope)
+		r.Scope = policy.Scope(h.scope)
 	}
-	return out
+	err := eachAttr(attrs, func(kind uint16, v []byte) {
+		switch kind {
+		case unix.RTA_DST:
+			r.Dst = prefixOf(v, int(h.dstLen))
+		case unix.RTA_OIF:
+			r.IfIndex = int(nativeUint32(v))
+		case unix.RTA_GATEWAY:
+			r.GW = addrOf(v)
+		case unix.RTA_PREFSRC:
+			r.Src = addrOf(v)
+		case unix.RTA_PRIORITY:
+			r.Metric = nativeUint32(v)
+		case unix.RTA_TABLE:
+			r.Table = nativeUint32(v)
+		case unix.RTA_MULTIPATH:
+			r.More = true
+		case unix.RTA_METRICS:
+			r.MTU, r.AdvMSS = parseMetrics(v)
+		}
+	})
+	return r, err
+}
+
+func parseMetrics(b []byte) (mtu, advMSS uint32) {
+	_ = eachAttr(b, func(kind uint16, v []byte) {
+		switch kind {
+		case unix.RTAX_MTU:
+			mtu = nativeUint32(v)
+		case unix.RTAX_ADVMSS:
+			advMSS = nativeUint32(v)
+		}
+	})
+	return mtu, advMSS
 }
 
 func zero(f policy.Family) netip.Addr {
@@ -89,36 +119,66 @@ func zero(f policy.Family) netip.Addr {
 	return netip.IPv6Unspecified()
 }
 
-func addrOf(ip net.IP) netip.Addr {
-	a, _ := netip.AddrFromSlice(ip)
+func addrOf(b []byte) netip.Addr {
+	a, _ := netip.AddrFromSlice(b)
 	return a.Unmap()
 }
 
 // AddRoute makes a route; one with the same table, destination and metric is an
 // error (EEXIST), whatever its device.
-func (k *Netlink) AddRoute(r policy.Route) error { return k.handle.RouteAdd(toRoute(r)) }
+func (k *Netlink) AddRoute(r policy.Route) error {
+	return k.socket.change(routeMessage(unix.RTM_NEWROUTE, r), unix.NLM_F_CREATE|unix.NLM_F_EXCL)
+}
 
 // DelRoute removes exactly this route; one that is not there is no error.
 func (k *Netlink) DelRoute(r policy.Route) error {
-	if err := k.handle.RouteDel(toRoute(r)); err != nil && !gone(err) {
+	if err := k.socket.change(routeMessage(unix.RTM_DELROUTE, r), 0); err != nil && !gone(err) {
 		return err
 	}
 	return nil
 }
 
-func toRoute(r policy.Route) *netlink.Route {
-	out := &netlink.Route{
-		Table: int(r.Table), LinkIndex: r.IfIndex, Dst: ipNet(r.Dst), Priority: int(r.Metric),
-		Protocol: netlink.RouteProtocol(r.Protocol), Scope: netlink.Scope(r.Scope), MTU: int(r.MTU), AdvMSS: int(r.AdvMSS),
-		Type: unix.RTN_UNICAST,
+func routeMessage(kind uint16, r policy.Route) message {
+	h := rtmsg{
+		family: uint8(r.Family()), dstLen: uint8(r.Dst.Bits()), protocol: r.Protocol, scope: uint8(r.Scope), kind: unix.RTN_UNICAST,
+	}
+	if r.Local {
+		h.kind = unix.RTN_LOCAL
+	}
+	m := newRoute(kind, h, r.Table)
+	m.addr(unix.RTA_DST, r.Dst.Addr())
+	if r.Src.IsValid() {
+		m.addr(unix.RTA_PREFSRC, r.Src)
 	}
 	if r.GW.IsValid() {
-		out.Gw = r.GW.AsSlice()
+		m.addr(unix.RTA_GATEWAY, r.GW)
 	}
-	if r.Src.IsValid() {
-		out.Src = r.Src.AsSlice()
+	if r.Metric != 0 {
+		m.uint32(unix.RTA_PRIORITY, r.Metric)
 	}
-	return out
+	if r.MTU != 0 || r.AdvMSS != 0 {
+		m.nest(unix.RTA_METRICS, func() {
+			if r.MTU != 0 {
+				m.uint32(unix.RTAX_MTU, r.MTU)
+			}
+			if r.AdvMSS != 0 {
+				m.uint32(unix.RTAX_ADVMSS, r.AdvMSS)
+			}
+		})
+	}
+	m.uint32(unix.RTA_OIF, uint32(r.IfIndex))
+	return m
+}
+
+// newRoute returns a message with its table, 0 for none.
+func newRoute(kind uint16, h rtmsg, table uint32) message {
+	if table < wideTable {
+		h.table = uint8(table)
+		return newMessage(kind, h.bytes())
+	}
+	m := newMessage(kind, h.bytes())
+	m.uint32(unix.RTA_TABLE, table)
+	return m
 }
 
 // Hop is the answer to a route lookup.
@@ -127,13 +187,21 @@ type Hop struct {
 	GW      netip.Addr
 	// Kind is the route's type (unix.RTN_UNICAST, RTN_LOCAL, …).
 	Kind int
+	// Protocol says who made the route; only Match tells.
+	Protocol uint8
 }
 
 // Lookup asks where a packet would leave. from and ifindex (a socket bound to the
 // device) may be zero. No route, and a rule or route of type unreachable, are errors
 // (ENETUNREACH, EHOSTUNREACH).
 func (k *Netlink) Lookup(to, from netip.Addr, ifindex int) (Hop, error) {
-	return k.lookup(to, netlink.RouteGetOptions{OifIndex: ifindex, SrcAddr: from.AsSlice()})
+	return k.lookup(to, from, ifindex, 0)
+}
+
+// Match returns the route that a packet would take, as it stands in its table. Errors are
+// Lookup's.
+func (k *Netlink) Match(to, from netip.Addr) (Hop, error) {
+	return k.lookup(to, from, 0, unix.RTM_F_FIB_MATCH)
 }
 
 // DefaultThrough returns the default route of main and its device: through the
@@ -144,20 +212,40 @@ func (k *Netlink) DefaultThrough(f policy.Family, ifindex int) (hop Hop, ok bool
 	if f == policy.IPv6 {
 		to = netip.MustParseAddr("2001:db8::1")
 	}
-	// FIBMatch returns the route itself, not what the kernel makes of its absence:
+	// RTM_F_FIB_MATCH returns the route itself, not what the kernel makes of its absence:
 	// for a bound socket it takes everything to be on the link.
-	hop, err := k.lookup(to, netlink.RouteGetOptions{OifIndex: ifindex, FIBMatch: true})
+	hop, err := k.lookup(to, netip.Addr{}, ifindex, unix.RTM_F_FIB_MATCH)
 	return hop, err == nil && hop.Kind == unix.RTN_UNICAST
 }
 
-func (k *Netlink) lookup(to netip.Addr, opts netlink.RouteGetOptions) (Hop, error) {
-	routes, err := k.handle.RouteGetWithOptions(to.AsSlice(), &opts)
-	if err != nil {
-		return Hop{}, err
+func (k *Netlink) lookup(to, from netip.Addr, ifindex int, flags uint32) (Hop, error) {
+	h := rtmsg{family: uint8(policy.FamilyOf(to)), dstLen: uint8(to.BitLen()), flags: flags}
+	if from.IsValid() {
+		h.srcLen = uint8(from.BitLen())
 	}
-	if len(routes) == 0 {
-		return Hop{}, unix.ENETUNREACH
+	m := newMessage(unix.RTM_GETROUTE, h.bytes())
+	m.addr(unix.RTA_DST, to)
+	if ifindex != 0 {
+		m.uint32(unix.RTA_OIF, uint32(ifindex))
 	}
-	r := routes[0]
-	return Hop{IfIndex: r.LinkIndex, GW: addrOf(r.Gw), Kind: r.Type}, nil
+	if from.IsValid() {
+		m.addr(unix.RTA_SRC, from)
+	}
+	hop, answered := Hop{}, false
+	err := k.socket.do(m, 0, func(kind uint16, m []byte) error {
+		if kind != unix.RTM_NEWROUTE || answered {
+			return nil
+		}
+		h, attrs, err := parseRtmsg(m)
+		if err != nil {
+			return err
+		}
+		r, err := parseRoute(h, attrs)
+		hop, answered = Hop{IfIndex: r.IfIndex, GW: r.GW, Kind: r.Kind, Protocol: r.Protocol}, true
+		return err
+	})
+	if err == nil && !answered {
+		err = unix.ENETUNREACH
+	}
+	return hop, err
 }

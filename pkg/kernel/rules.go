@@ -2,11 +2,9 @@ package kernel
 
 import (
 	"errors"
-	"net"
+	"math"
 	"net/netip"
 
-	"github.com/vishvananda/netlink"
-	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
 	"github.com/railtune/railtune/pkg/policy"
@@ -26,47 +24,75 @@ func (r FoundRule) Ours() bool { return r.Protocol == policy.Protocol && !r.More
 // Rules returns the rules of a family that keep accepts, in the order in which the
 // kernel tries them.
 func (k *Netlink) Rules(f policy.Family, keep func(*FoundRule) bool) ([]FoundRule, error) {
+	return k.RulesUpTo(f, math.MaxUint32, keep)
+}
+
+// RulesUpTo is Rules for those with a priority up to last. Its cost does not grow with
+// the rules behind that: the kernel keeps rules by priority (net/core/fib_rules.c,
+// fib_newrule) and makes a list piece by piece, as it is read.
+//
+// It must be called on a thread in the namespace that the socket is of, as it may have
+// to replace the socket.
+func (k *Netlink) RulesUpTo(f policy.Family, last uint32, keep func(*FoundRule) bool) ([]FoundRule, error) {
 	var out []FoundRule
+	var r FoundRule // one for all, as keep makes it escape
 	err := Dump(f.String()+" rules", func() error {
 		out = out[:0]
-		header := &nl.RtMsg{RtMsg: unix.RtMsg{Family: uint8(f)}} // same layout as fib_rule_hdr
-		return k.iterate(unix.RTM_GETRULE, unix.RTM_NEWRULE, header, func(m []byte) error {
-			r, err := parseRule(m)
-			if err == nil && r.Family == f && keep(&r) {
+		m := newMessage(unix.RTM_GETRULE, rtmsg{family: uint8(f)}.bytes())
+		err := k.dump(m, unix.RTM_NEWRULE, func(body []byte) (err error) {
+			switch r, err = parseRule(body); {
+			case err != nil:
+				return err
+			case r.Priority > last:
+				return errEnough
+			case r.Family == f && keep(&r):
 				out = append(out, r)
 			}
-			return err
+			return nil
 		})
+		if errors.Is(err, errEnough) {
+			return k.reopen()
+		}
+		return err
 	})
 	return out, err
 }
 
-// errShort is a netlink message that ends before its header does.
-var errShort = errors.New("netlink message too short")
+// reopen replaces the socket by one that no abandoned list is in the way of.
+func (k *Netlink) reopen() error {
+	s, err := openSocket()
+	if err != nil {
+		return err
+	}
+	s.buf = k.socket.buf
+	k.socket.close()
+	k.socket = s
+	return nil
+}
 
 // parseRule decodes an RTM_NEWRULE message (include/uapi/linux/fib_rules.h).
 func parseRule(m []byte) (FoundRule, error) {
-	if len(m) < unix.SizeofRtMsg {
-		return FoundRule{}, errShort
+	h, attrs, err := parseRtmsg(m)
+	if err != nil {
+		return FoundRule{}, err
 	}
-	h := nl.DeserializeRtMsg(m)
-	r := FoundRule{Rule: policy.Rule{Family: policy.Family(h.Family), Action: policy.Action(h.Type), Table: uint32(h.Table)}}
-	r.More = h.Tos != 0 || h.Dst_len != 0 || h.Flags&netlink.FibRuleInvert != 0
-	err := eachAttr(m[unix.SizeofRtMsg:], func(kind uint16, v []byte) {
+	r := FoundRule{Rule: policy.Rule{Family: policy.Family(h.family), Action: policy.Action(h.kind), Table: uint32(h.table)}}
+	r.More = h.tos != 0 || h.dstLen != 0 || h.flags&unix.FIB_RULE_INVERT != 0
+	err = eachAttr(attrs, func(kind uint16, v []byte) {
 		switch kind {
-		case nl.FRA_SRC:
-			r.From = prefixOf(v, int(h.Src_len))
-		case nl.FRA_OIFNAME:
+		case unix.FRA_SRC:
+			r.From = prefixOf(v, int(h.srcLen))
+		case unix.FRA_OIFNAME:
 			r.OIF = unix.ByteSliceToString(v)
-		case nl.FRA_PRIORITY:
+		case unix.FRA_PRIORITY:
 			r.Priority = nativeUint32(v)
-		case nl.FRA_TABLE:
+		case unix.FRA_TABLE:
 			r.Table = nativeUint32(v)
-		case nl.FRA_PROTOCOL:
+		case unix.FRA_PROTOCOL:
 			if len(v) > 0 {
 				r.Protocol = v[0]
 			}
-		case nl.FRA_SUPPRESS_PREFIXLEN, nl.FRA_SUPPRESS_IFGROUP:
+		case unix.FRA_SUPPRESS_PREFIXLEN, unix.FRA_SUPPRESS_IFGROUP:
 			r.More = r.More || nativeUint32(v) != noSuppress
 		default: // the kernel reports selectors only where they are set
 			r.More = true
@@ -83,30 +109,41 @@ const noSuppress = 0xffffffff
 
 // AddRule makes a rule; the same rule made before is an error (EEXIST).
 func (k *Netlink) AddRule(r policy.Rule) error {
-	return k.handle.RuleAdd(toRule(r))
+	return k.socket.change(ruleMessage(unix.RTM_NEWRULE, r), unix.NLM_F_CREATE|unix.NLM_F_EXCL)
 }
 
 // DelRule removes a rule; one that is not there is no error. The device of a rule
 // need not exist any more.
 func (k *Netlink) DelRule(r policy.Rule) error {
-	if err := k.handle.RuleDel(toRule(r)); err != nil && !gone(err) {
+	if err := k.socket.change(ruleMessage(unix.RTM_DELRULE, r), 0); err != nil && !gone(err) {
 		return err
 	}
 	return nil
 }
 
-func toRule(r policy.Rule) *netlink.Rule {
-	out := netlink.NewRule()
-	out.Family, out.Priority, out.Table = int(r.Family), int(r.Priority), int(r.Table)
-	out.OifName, out.Type, out.Protocol = r.OIF, uint8(r.Action), r.Protocol
+func ruleMessage(kind uint16, r policy.Rule) message {
+	h := rtmsg{family: uint8(r.Family), kind: uint8(r.Action)}
 	if r.From.IsValid() {
-		out.Src = ipNet(r.From)
+		h.srcLen = uint8(r.From.Bits())
 	}
-	return out
-}
-
-func ipNet(p netip.Prefix) *net.IPNet {
-	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
+	if r.Table < wideTable {
+		h.table = uint8(r.Table)
+	}
+	m := newMessage(kind, h.bytes())
+	if r.From.IsValid() {
+		m.addr(unix.FRA_SRC, r.From.Addr())
+	}
+	m.uint32(unix.FRA_PRIORITY, r.Priority)
+	if r.Table >= wideTable {
+		m.uint32(unix.FRA_TABLE, r.Table)
+	}
+	if r.OIF != "" {
+		m.attr(unix.FRA_OIFNAME, append([]byte(r.OIF), 0)...)
+	}
+	if r.Protocol != 0 {
+		m.attr(unix.FRA_PROTOCOL, r.Protocol)
+	}
+	return m
 }
 
 func prefixOf(b []byte, bits int) netip.Prefix {

@@ -52,7 +52,10 @@ type Link struct {
 	Parent, ParentNSID int
 	// Master is the index of the bridge, bond or VRF the link belongs to; 0 for none.
 	Master int
-	Addrs  []Addr
+	// VRFTable is the routing table of the VRF the link belongs to, where the kernel then
+	// keeps what it has in local and main otherwise; 0 for none.
+	VRFTable uint32
+	Addrs    []Addr
 	// Tuned says that railtune's device rule names this link: it is a rail.
 	Tuned bool
 	// DefaultVia holds the next hops of default routes in main through this link.
@@ -86,8 +89,9 @@ type State struct {
 	// IPv6 says that the kernel keeps IPv6 settings for the rail: IPv6 is built in and
 	// the MTU is at least 1280. IPv6Kernel says that the kernel has IPv6 at all.
 	IPv6, IPv6Kernel bool
-	// IPv6Disabled is the rail's disable_ipv6; Forwarding6 its IPv6 forwarding.
-	IPv6Disabled, Forwarding6 bool
+	// IPv6Disabled is the rail's disable_ipv6; Forwarding6 its IPv6 forwarding; AcceptsRA
+	// says that its accept_ra is not 0.
+	IPv6Disabled, Forwarding6, AcceptsRA bool
 	// RADefault says that a router advertisement gave the rail a default route.
 	RADefault bool
 }

@@ -104,11 +104,14 @@ type Scope uint8
 const (
 	Universe Scope = 0
 	OnLink   Scope = 253
+	OnHost   Scope = 254
 )
 
-// Route is one unicast route through one device.
+// Route is one route through one device.
 type Route struct {
 	Table uint32
+	// Local says that the destination is this namespace itself (RTN_LOCAL).
+	Local bool
 	Dst   netip.Prefix
 	// GW is the next hop; the zero Addr where the destination is on the link.
 	GW netip.Addr
@@ -131,7 +134,11 @@ func (r Route) Family() Family { return FamilyOf(r.Dst.Addr()) }
 // String prints the route as arguments for "ip" ("route add …").
 func (r Route) String() string {
 	var b strings.Builder
-	b.WriteString(ipFlag(r.Family()) + "route add " + r.DstText())
+	b.WriteString(ipFlag(r.Family()) + "route add ")
+	if r.Local {
+		b.WriteString("local ")
+	}
+	b.WriteString(r.DstText())
 	if r.GW.IsValid() {
 		b.WriteString(" via " + r.GW.String())
 	}
