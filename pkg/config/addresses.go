@@ -73,7 +73,7 @@ func supernetDst(n node, r *report) netip.Prefix {
 		r.add("%s is %s, but a supernet is never a default route; give the prefix that covers the rails", n.path, p)
 		return netip.Prefix{}
 	}
-	for _, s := range special {
+	for _, s := range special() {
 		if s.net.Overlaps(p) {
 			r.add("%s is %s, which has %s addresses (%s) in it; give the prefix that covers the rails", n.path, p, s.what, s.net)
 			return netip.Prefix{}
@@ -82,21 +82,25 @@ func supernetDst(n node, r *report) netip.Prefix {
 	return p
 }
 
-// special are ranges no rail has addresses in (RFC 6890, RFC 4291).
-var special = []struct {
+type reserved struct {
 	net  netip.Prefix
 	what string
-}{
-	{netip.PrefixFrom(netip.AddrFrom4([4]byte{0}), 8), "\"this network\""},
-	{netip.PrefixFrom(netip.AddrFrom4([4]byte{127}), 8), "loopback"},
-	{netip.PrefixFrom(netip.AddrFrom4([4]byte{169, 254}), 16), "link-local"},
-	{netip.PrefixFrom(netip.AddrFrom4([4]byte{224}), 4), "multicast"},
-	{netip.PrefixFrom(netip.AddrFrom4([4]byte{255, 255, 255, 255}), 32), "broadcast"},
-	{netip.PrefixFrom(netip.IPv6LinkLocalAllNodes(), 8).Masked(), "multicast"},
-	{netip.PrefixFrom(netip.AddrFrom16([16]byte{0xfe, 0x80}), 10), "link-local"},
-	{netip.PrefixFrom(netip.IPv6Loopback(), 128), "loopback"},
-	{netip.PrefixFrom(netip.IPv6Unspecified(), 128), "unspecified"},
-	{netip.PrefixFrom(netip.AddrFrom16([16]byte{10: 0xff, 11: 0xff}), 96), "IPv4-mapped"},
+}
+
+// special are ranges no rail has addresses in (RFC 6890, RFC 4291).
+func special() []reserved {
+	return []reserved{
+		{netip.PrefixFrom(netip.AddrFrom4([4]byte{0}), 8), "\"this network\""},
+		{netip.PrefixFrom(netip.AddrFrom4([4]byte{127}), 8), "loopback"},
+		{netip.PrefixFrom(netip.AddrFrom4([4]byte{169, 254}), 16), "link-local"},
+		{netip.PrefixFrom(netip.AddrFrom4([4]byte{224}), 4), "multicast"},
+		{netip.PrefixFrom(netip.AddrFrom4([4]byte{255, 255, 255, 255}), 32), "broadcast"},
+		{netip.PrefixFrom(netip.IPv6LinkLocalAllNodes(), 8).Masked(), "multicast"},
+		{netip.PrefixFrom(netip.AddrFrom16([16]byte{0xfe, 0x80}), 10), "link-local"},
+		{netip.PrefixFrom(netip.IPv6Loopback(), 128), "loopback"},
+		{netip.PrefixFrom(netip.IPv6Unspecified(), 128), "unspecified"},
+		{netip.PrefixFrom(netip.AddrFrom16([16]byte{10: 0xff, 11: 0xff}), 96), "IPv4-mapped"},
+	}
 }
 
 // prefix takes a prefix, which may have bits set beyond its length.
@@ -200,7 +204,7 @@ func addressMeant(s string) string {
 // notUnicast names the kind of an address that no interface of a peer has, or
 // is "". Link-local addresses are fine: IPv6 gateways have them.
 func notUnicast(a netip.Addr) string {
-	for _, s := range special {
+	for _, s := range special() {
 		if s.what != "link-local" && s.net.Contains(a) {
 			return strings.Trim(s.what, `"`)
 		}

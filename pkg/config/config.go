@@ -17,15 +17,16 @@ import (
 	"github.com/railtune/railtune/pkg/sysctl"
 )
 
-// What Verify.Mode and Verify.PeerMode can be.
+// What Verify.Mode, Verify.PeerMode and Verify.GID can be.
 const (
 	Enforce = "enforce" // a finding fails the ADD
 	Warn    = "warn"    // a finding is reported, the ADD succeeds
-	Off     = "off"     // nothing is probed; not for PeerMode
+	Off     = "off"     // nothing is looked at; not for PeerMode
 )
 
 // AutoAcceptRA, the value "auto" of net.ipv6.conf.IFNAME.accept_ra, becomes 2
-// where the interface forwards; elsewhere the setting is left alone.
+// where the interface forwards, or lives by router advertisements and may forward
+// later; elsewhere the setting is left alone.
 const AutoAcceptRA = "auto"
 
 // Defaults and limits of the numbers in a configuration.
@@ -61,6 +62,7 @@ type Config struct {
 	// Announce asks for a gratuitous ARP or unsolicited NA at the end.
 	Announce bool
 	Verify   Verify
+	Firewall Firewall
 	// LogFile is an absolute path, or "" for none.
 	LogFile string
 	// LogLevel is debug, info, warn or error.
@@ -95,6 +97,8 @@ type Verify struct {
 	AnycastMACs  []net.HardwareAddr
 	RequireReply bool          // silence is a failure too
 	Timeout      time.Duration // above 0, at most MaxTimeout
+	// GID is about the RoCE v2 GIDs of the rail's addresses: Enforce, Warn or Off.
+	GID string
 }
 
 // Default returns what `{"type":"railtune"}` means, apart from Type.
@@ -104,7 +108,7 @@ func Default() *Config {
 		RulePriority: DefaultRulePriority,
 		MainTable:    true,
 		Announce:     true,
-		Verify:       Verify{Mode: Enforce, PeerMode: Warn, Timeout: DefaultTimeout},
+		Verify:       Verify{Mode: Enforce, PeerMode: Warn, Timeout: DefaultTimeout, GID: Warn},
 		LogLevel:     "info",
 	}
 }
@@ -147,7 +151,7 @@ func ParseLenient(stdin []byte) *Config {
 
 // ownFields are the fields with a meaning here, in the order of the design.
 var ownFields = []string{
-	"sysctl", "table", "rulePriority", "supernets", "mainTable", "announce", "verify", "logFile", "logLevel",
+	"sysctl", "table", "rulePriority", "supernets", "mainTable", "announce", "verify", "firewall", "logFile", "logLevel",
 	"cniVersion", "name", "type", "prevResult",
 }
 
@@ -211,6 +215,8 @@ func (c *Config) field(m member, r *report) {
 		m.flag(r, &c.Announce)
 	case "verify":
 		c.Verify.decode(m.node, r)
+	case "firewall":
+		c.Firewall.decode(m.node, r)
 	case "logFile":
 		c.logFile(m.node, r)
 	case "logLevel":

@@ -37,7 +37,7 @@ func sysctls(c *Config) string {
 func TestDefaults(t *testing.T) {
 	want := &Config{
 		Type: "railtune", RulePriority: 720, MainTable: true, Announce: true, LogLevel: "info",
-		Verify: Verify{Mode: "enforce", PeerMode: "warn", Timeout: 500 * time.Millisecond},
+		Verify: Verify{Mode: "enforce", PeerMode: "warn", Timeout: 500 * time.Millisecond, GID: "warn"},
 		Sysctl: Default().Sysctl,
 	}
 	const settings = "ipv4.conf.IFNAME.arp_announce=2* ipv4.conf.IFNAME.arp_ignore=1* ipv6.conf.IFNAME.accept_ra=auto*"
@@ -45,9 +45,10 @@ func TestDefaults(t *testing.T) {
 		`{"type":"railtune"}`,
 		"\n\t{ \"type\" : \"railtune\" }\n",
 		`{"type":"railtune","sysctl":null,"table":null,"rulePriority":null,"supernets":null,"mainTable":null,"announce":null,
-		  "verify":null,"logFile":null,"logLevel":null,"prevResult":null,"cniVersion":null,"name":null}`,
-		`{"type":"railtune","sysctl":{},"table":0,"supernets":[],"verify":{},"logFile":""}`,
-		`{"type":"railtune","verify":{"mode":null,"peers":null,"peerMode":null,"anycastMACs":null,"requireReply":null,"timeout":null}}`,
+		  "verify":null,"firewall":null,"logFile":null,"logLevel":null,"prevResult":null,"cniVersion":null,"name":null}`,
+		`{"type":"railtune","sysctl":{},"table":0,"supernets":[],"verify":{},"firewall":{},"logFile":""}`,
+		`{"type":"railtune","firewall":{"acceptRails":false}}`, `{"type":"railtune","firewall":{"acceptRails":null}}`,
+		`{"type":"railtune","verify":{"mode":null,"peers":null,"peerMode":null,"anycastMACs":null,"requireReply":null,"timeout":null,"gid":null}}`,
 	} {
 		got := parse(t, conf)
 		if !reflect.DeepEqual(got, want) || sysctls(got) != settings {
@@ -64,7 +65,8 @@ func TestEverything(t *testing.T) {
 		"mainTable":false,"announce":false,
 		"verify":{"mode":"warn","peers":["10.9.0.4/30","10.9.0.5","fd5a::4/126","10.9.0.8/31"],"peerMode":"enforce",
 			"anycastMACs":["00:00:5e:00:01:01","00-00-5E-00-01-01","80:00:00:48:fe:80:00:00:00:00:00:00:7c:fe:90:03:00:10:23:45"],
-			"requireReply":true,"timeout":"1.5s"},
+			"requireReply":true,"timeout":"1.5s","gid":"enforce"},
+		"firewall":{"acceptRails":true},
 		"logFile":"/var/log/railtune.log","logLevel":"debug","prevResult":{"cniVersion":"1.1.0", "ips":[]}}`)
 	mac6, _ := net.ParseMAC("00:00:5e:00:01:01")
 	mac20, _ := net.ParseMAC("80:00:00:48:fe:80:00:00:00:00:00:00:7c:fe:90:03:00:10:23:45")
@@ -81,9 +83,10 @@ func TestEverything(t *testing.T) {
 		},
 		Verify: Verify{
 			Mode: "warn", Peers: peers, PeerMode: "enforce", AnycastMACs: []net.HardwareAddr{mac6, mac20},
-			RequireReply: true, Timeout: 1500 * time.Millisecond,
+			RequireReply: true, Timeout: 1500 * time.Millisecond, GID: "enforce",
 		},
-		LogFile: "/var/log/railtune.log", LogLevel: "debug", PrevResult: []byte(`{"cniVersion":"1.1.0", "ips":[]}`),
+		Firewall: Firewall{AcceptRails: true},
+		LogFile:  "/var/log/railtune.log", LogLevel: "debug", PrevResult: []byte(`{"cniVersion":"1.1.0", "ips":[]}`),
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("\n got %+v\nwant %+v", got, want)

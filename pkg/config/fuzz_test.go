@@ -76,7 +76,7 @@ func check(t *testing.T, c *Config) {
 		}
 	}
 	v := c.Verify
-	if !slices.Contains([]string{Enforce, Warn, Off}, v.Mode) || !slices.Contains([]string{Enforce, Warn}, v.PeerMode) || v.Timeout <= 0 || v.Timeout > MaxTimeout || len(v.Peers) > MaxPeers {
+	if !slices.Contains([]string{Enforce, Warn, Off}, v.Mode) || !slices.Contains([]string{Enforce, Warn, Off}, v.GID) || !slices.Contains([]string{Enforce, Warn}, v.PeerMode) || v.Timeout <= 0 || v.Timeout > MaxTimeout || len(v.Peers) > MaxPeers {
 		t.Fatalf("verify %+v", v)
 	}
 	for i, p := range v.Peers {

@@ -12,13 +12,15 @@ func (v *Verify) decode(n node, r *report) {
 	if !n.want(r, object, `{"mode":"enforce"}`) {
 		return
 	}
-	known := []string{"mode", "peers", "peerMode", "anycastMACs", "requireReply", "timeout"}
+	known := []string{"mode", "peers", "peerMode", "anycastMACs", "requireReply", "timeout", "gid"}
 	for _, m := range n.fields(r, "verify", known...) {
 		switch m.name {
 		case "mode":
 			m.oneOf(r, &v.Mode, Enforce, Warn, Off)
 		case "peerMode":
 			m.oneOf(r, &v.PeerMode, Enforce, Warn)
+		case "gid":
+			m.oneOf(r, &v.GID, Enforce, Warn, Off)
 		case "requireReply":
 			m.flag(r, &v.RequireReply)
 		case "peers":
