@@ -47,7 +47,7 @@ type Plan struct {
 	Rules []policy.Rule
 	// Routes are the private tables' routes; a route precedes those that need it.
 	Routes []policy.Route
-	// Main are the routes for table main.
+	// Main are the routes for table main, or the VRF's where the rail belongs to one.
 	Main []policy.Route
 	// Lookups are the questions whose answers prove rules and routes.
 	Lookups []Lookup

@@ -136,8 +136,8 @@ func setSection(ar *txtar.Archive, name, data string) {
 
 // parseState reads a namespace. The first link is the rail:
 //
-//	net1 5 kind=ipvlan mtu=4220 10.61.0.11/16 fd5a::1/64,tentative down nocarrier noarp tuned default=10.61.0.1
-//	namespace noipv6 ipv6-disabled forwarding6 ra-default
+//	net1 5 kind=ipvlan mtu=4220 10.61.0.11/16 fd5a::1/64,tentative down nocarrier noarp vrf=10 tuned default=10.61.0.1
+//	namespace noipv6 ipv6-disabled forwarding6 ra-default accepts-ra
 func parseState(t *testing.T, text string) *netstate.State {
 	t.Helper()
 	s := &netstate.State{NetNS: "/run/netns/pod", IPv6: true, IPv6Kernel: true}
@@ -171,6 +171,8 @@ func parseNamespace(t *testing.T, s *netstate.State, word string) {
 		s.Forwarding6 = true
 	case "ra-default":
 		s.RADefault = true
+	case "accepts-ra":
+		s.AcceptsRA = true
 	default:
 		t.Fatalf("unknown word %q", word)
 	}
@@ -197,6 +199,9 @@ func parseLink(t *testing.T, f []string) netstate.Link {
 			l.Up = false
 		case "nocarrier":
 			l.Carrier = false
+		case "vrf":
+			table, _ := strconv.ParseUint(value, 10, 32)
+			l.VRFTable = uint32(table)
 		case "noarp":
 			l.NoARP = true
 		case "tuned":

@@ -17,6 +17,7 @@ const ipv6Metric = 1024
 // copied, as it mixes stale, expiring and other tools' routes.
 func (b *builder) privateTable(g *group) {
 	first := g.addrs[0]
+	b.localInVRF(g)
 	for _, a := range g.addrs {
 		if !a.connected.IsSingleIP() || a.connected.Addr() != a.addr() {
 			b.addPrivate(g, b.direct(g, a.connected, a))
@@ -32,6 +33,25 @@ func (b *builder) privateTable(g *group) {
 	}
 	if g.gw.IsValid() {
 		b.addPrivate(g, b.via(g, defaultOf(g.family), g.gw, first))
+	}
+}
+
+// localInVRF keeps packets to the rail's own addresses in the namespace. The kernel has a
+// VRF's local routes in the VRF's table, which comes with the rule at 1000, after
+// railtune's. They also allow the addresses as preferred sources: the kernel looks for
+// these in the route's own table and in local (net/ipv4/fib_semantics.c,
+// fib_valid_prefsrc).
+func (b *builder) localInVRF(g *group) {
+	if b.State.Rail.VRFTable == 0 {
+		return
+	}
+	for _, a := range g.addrs {
+		r := b.direct(g, netip.PrefixFrom(a.addr(), a.addr().BitLen()), a)
+		r.Local, r.Src = true, netip.Addr{}
+		if g.family == policy.IPv4 {
+			r.Scope = policy.OnHost
+		}
+		b.addPrivate(g, r)
 	}
 }
 

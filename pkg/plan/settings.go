@@ -1,10 +1,12 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/railtune/railtune/pkg/cnierr"
 	"github.com/railtune/railtune/pkg/config"
+	"github.com/railtune/railtune/pkg/netstate"
 	"github.com/railtune/railtune/pkg/sysctl"
 )
 
@@ -47,9 +49,7 @@ func (b *builder) settings() error {
 			continue
 		}
 		if s.Key == sysctl.AcceptRA && s.Value == config.AutoAcceptRA {
-			// The kernel asks the interface's own forwarding, never conf/all
-			// (net/ipv6/ndisc.c, ipv6_accept_ra).
-			if !b.State.Forwarding6 {
+			if !b.State.Forwarding6 && !b.livesByRA() {
 				continue
 			}
 			s.Value = "2"
@@ -77,4 +77,17 @@ func (b *builder) warnAbout(s config.Sysctl) {
 			}
 		}
 	}
+}
+
+// livesByRA reports whether router advertisements give the rail what it has, or nothing
+// else can. The kernel asks the interface's own forwarding, never conf/all
+// (include/net/ipv6.h, ipv6_accept_ra), and one that does not forward yet may later:
+// containerd and CRI-O apply a pod's sysctls after ADD, and turning forwarding on purges
+// the default routes of every interface without 2. Until then 1 and 2 are one.
+func (b *builder) livesByRA() bool {
+	if !b.State.AcceptsRA {
+		return false
+	}
+	given := slices.ContainsFunc(b.State.Rail.Addrs, func(a netstate.Addr) bool { return a.FromRA })
+	return given || b.State.RADefault || len(b.IPs) == 0
 }

@@ -109,19 +109,26 @@ func (b *builder) checkExplicit(s config.Supernet) error {
 // is there by then (net/ipv4/fib_semantics.c, fib_check_nh; net/ipv6/route.c,
 // ip6_route_check_nh). Calling it "onlink" instead fails for IPv6, where a second
 // rail's lookup then finds the first one's supernet.
+//
+// What main is to others, the VRF's table is to a rail in a VRF: a socket that is bound
+// to the VRF gets its routes there, and one that is not could not receive by the rail.
 func (b *builder) mainTable() {
 	if !b.Config.MainTable {
 		return
 	}
+	table, vrf := uint32(policy.MainTable), b.State.Rail.VRFTable
+	if vrf != 0 {
+		table = vrf
+	}
 	for _, s := range b.supernets {
-		if link, addr := b.clusterInside(s.Dst); link != nil {
+		if link, addr := b.clusterInside(s.Dst); link != nil && vrf == 0 {
 			b.plan.warn("supernet %s covers %s of %s, which is not a rail: kept out of table main, where it would take cluster traffic away; "+
 				"sockets bound to a rail's address or device use it all the same", s.Dst, addr, link.Name)
 			continue
 		}
 		v := s.via[0]
 		b.plan.Main = append(b.plan.Main, policy.Route{
-			Table: policy.MainTable, Dst: s.Dst, GW: v.gw, Src: preferredSource(v.group.addrs[0]),
+			Table: table, Dst: s.Dst, GW: v.gw, Src: preferredSource(v.group.addrs[0]),
 			Dev: b.plan.IfName, IfIndex: b.plan.IfIndex,
 			Metric: uint32(MetricBase + b.plan.IfIndex), Protocol: policy.Protocol,
 		})
