@@ -23,7 +23,7 @@ import (
 // it was before, settings included. Where everything is there already nothing is
 // written.
 func (r *Rail) Add(ctx context.Context, cfg *config.Config, res *prevresult.Result) (*plan.Plan, error) {
-	p, o, err := r.plan(cfg, res)
+	p, o, err := r.plan(cfg, res, priorities(cfg))
 	if err != nil {
 		return nil, err
 	}
@@ -31,6 +31,9 @@ func (r *Rail) Add(ctx context.Context, cfg *config.Config, res *prevresult.Resu
 		r.Log.Warnf("%s", w)
 	}
 	if err := r.checkSettings(p); err != nil {
+		return nil, err
+	}
+	if err := r.checkFirewall(cfg, p, o); err != nil {
 		return nil, err
 	}
 	d, err := r.compare(p, o)
@@ -48,15 +51,29 @@ func (r *Rail) Add(ctx context.Context, cfg *config.Config, res *prevresult.Resu
 	return p, nil
 }
 
+// ErrNotRestored is in the error of a verb that failed and could not take back all it did.
+var ErrNotRestored = errors.New("the namespace could not be restored")
+
 func withUndo(err, undone error) error {
 	if undone == nil {
 		return err
 	}
-	return cnierr.New(cnierr.CodeOf(err, cnierr.Routing), "%w; and the namespace could not be restored: %w", err, undone)
+	return cnierr.New(cnierr.CodeOf(err, cnierr.Routing), "%w; and %w: %w", err, ErrNotRestored, undone)
 }
 
-func (r *Rail) plan(cfg *config.Config, res *prevresult.Result) (*plan.Plan, *observation, error) {
-	o, err := r.observe(cfg.Table)
+// priorities is the last priority whose rules a first ADD has to see: those that are
+// tried before railtune's, and those an earlier ADD with this configuration or the default
+// one made. A table that was given by number can be anyone's, by any rule.
+func priorities(cfg *config.Config) uint32 {
+	if cfg.Table != 0 {
+		return everything
+	}
+	return uint32(max(cfg.RulePriority, config.DefaultRulePriority)) + 2
+}
+
+// plan observes the namespace, with rules up to a priority, and has the plan computed.
+func (r *Rail) plan(cfg *config.Config, res *prevresult.Result, last uint32) (*plan.Plan, *observation, error) {
+	o, err := r.observeUpTo(cfg.Table, last)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -78,19 +95,36 @@ func (r *Rail) checkSettings(p *plan.Plan) error {
 func (r *Rail) addAndProve(
 	ctx context.Context, cfg *config.Config, p *plan.Plan, o *observation, d *difference, j *journal,
 ) error {
+	if err := r.change(cfg, p, o, d, j); err != nil {
+		return err
+	}
+	return r.prove(ctx, cfg, p, o)
+}
+
+// change makes everything of the plan that is not there yet. The packet filter comes
+// last, and before the proof: what it drops cannot be proven.
+func (r *Rail) change(cfg *config.Config, p *plan.Plan, o *observation, d *difference, j *journal) error {
 	if err := r.applySettings(p, j); err != nil {
 		return err
 	}
 	if err := r.applyRouting(cfg, p, d, j); err != nil {
 		return err
 	}
+	return r.acceptRails(cfg, p, o, j)
+}
+
+// prove asks the kernel and the wire whether the plan holds.
+func (r *Rail) prove(ctx context.Context, cfg *config.Config, p *plan.Plan, o *observation) error {
 	if err := r.proveSettings(p); err != nil {
 		return err
 	}
 	if err := r.proveLookups(p, o); err != nil {
 		return err
 	}
-	return r.proveNeighbours(ctx, cfg, p, o)
+	if err := r.proveNeighbours(ctx, cfg, p, o); err != nil {
+		return err
+	}
+	return r.proveGIDs(ctx, cfg, p, &o.state.Rail)
 }
 
 func (r *Rail) applySettings(p *plan.Plan, j *journal) error {

@@ -27,12 +27,14 @@ import (
 type Kernel interface {
 	Links() ([]netstate.Link, error)
 	Rules(f policy.Family, keep func(*kernel.FoundRule) bool) ([]kernel.FoundRule, error)
+	RulesUpTo(f policy.Family, last uint32, keep func(*kernel.FoundRule) bool) ([]kernel.FoundRule, error)
 	AddRule(policy.Rule) error
 	DelRule(policy.Rule) error
 	Routes(f policy.Family, filter kernel.RouteFilter) ([]kernel.FoundRoute, error)
 	AddRoute(policy.Route) error
 	DelRoute(policy.Route) error
 	Lookup(to, from netip.Addr, ifindex int) (kernel.Hop, error)
+	Match(to, from netip.Addr) (kernel.Hop, error)
 	DefaultThrough(f policy.Family, ifindex int) (hop kernel.Hop, ok bool)
 }
 
@@ -52,6 +54,11 @@ type Rail struct {
 	Log    Log
 	// Neighbours asks on the wire; nil asks nothing.
 	Neighbours Neighbours
+	// Firewall lets the rail's traffic in where the configuration asks for it; nil
+	// where nothing does.
+	Firewall Firewall
+	// RDMA finds the RDMA ports of the rail; nil looks for none.
+	RDMA func(*netstate.Link) (RDMA, error)
 	// Parent finds the link an ipvlan rail is stacked on; nil, or a nil result, where
 	// that cannot be reached.
 	Parent func(*netstate.Link) *neigh.Parent

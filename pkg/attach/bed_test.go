@@ -96,7 +96,10 @@ func with(t *testing.T, pod *testbed.Namespace, f func(r *attach.Rail) error) er
 func add(r *attach.Rail) error { return addAs(r, conf) }
 
 // addAs adds the rail with another configuration.
-func addAs(r *attach.Rail, conf string) error {
+func addAs(r *attach.Rail, conf string) error { return addAfter(r, conf, prev) }
+
+// addAfter is addAs with another prevResult.
+func addAfter(r *attach.Rail, conf, prev string) error {
 	cfg, err := config.Parse([]byte(conf))
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
@@ -14,7 +15,7 @@ import (
 // nothing. Everything that is missing or different is named in one error, whose code
 // is that of the first. What others added is none of railtune's business.
 func (r *Rail) Check(cfg *config.Config, res *prevresult.Result) error {
-	p, o, err := r.plan(cfg, res)
+	p, o, err := r.plan(cfg, res, everything)
 	if err != nil {
 		return err
 	}
@@ -38,10 +39,16 @@ func (r *Rail) Check(cfg *config.Config, res *prevresult.Result) error {
 	for _, route := range append(d.addRoutes, d.addMain...) {
 		drift.add(cnierr.Routing, "route missing or changed: ip %s", route)
 	}
-	if len(drift.lines) == 0 {
-		return r.proveLookups(p, o)
+	if err := r.firewallDrift(cfg, p, o, &drift); err != nil {
+		return err
 	}
-	return drift.err(r)
+	if len(drift.lines) > 0 {
+		return drift.err(r)
+	}
+	if err := r.proveLookups(p, o); err != nil || cfg.Verify.GID != config.Enforce {
+		return err
+	}
+	return r.proveGIDs(context.Background(), cfg, p, &o.state.Rail)
 }
 
 // drifts collects differences.

@@ -15,8 +15,18 @@ import (
 // Del removes every rule and route of railtune's that belongs to the rail, in both
 // families. It asks the kernel only: neither the link, nor its addresses, nor the
 // configuration that ADD had need to be there any more. What carries another
-// protocol, or belongs to another rail, stays.
+// protocol, or belongs to another rail, stays. What cannot be removed from the packet
+// filter is warned about: it goes with the namespace, and a DEL that fails keeps the
+// plugins before railtune from giving the device back.
 func (r *Rail) Del() error {
+	err := r.delRouting()
+	if left := r.delFirewall(); left != nil {
+		r.Log.Warnf("%v", left)
+	}
+	return err
+}
+
+func (r *Rail) delRouting() error {
 	links, err := r.Kernel.Links()
 	if err != nil {
 		return err

@@ -1,6 +1,7 @@
 package attach
 
 import (
+	"net/netip"
 	"slices"
 
 	"github.com/railtune/railtune/pkg/cnierr"
@@ -23,19 +24,29 @@ type difference struct {
 // compare lists what is missing and what is left over from an earlier plan of this
 // rail. Tables and rules that someone else holds are an error (code Routing).
 func (r *Rail) compare(p *plan.Plan, o *observation) (*difference, error) {
-	d := &difference{}
 	for _, f := range p.Families() {
 		if err := o.noRules[f]; err != nil {
 			return nil, err
 		}
 	}
+	begun, err := r.checkTables(p, o)
+	if err != nil {
+		return nil, err
+	}
+	if o.first && (begun || r.ruled(p, o)) {
+		r.complete(o)
+	}
+	d := &difference{}
 	if err := r.compareRules(p, o, d); err != nil {
 		return nil, err
 	}
-	for _, f := range families {
-		if f == policy.IPv6 && !o.state.IPv6Kernel {
-			continue
-		}
+	if o.first {
+		// What is added is refused by the kernel where it is there already: in main
+		// that can be another tool's route, which is as good.
+		d.addRoutes, d.addMain = p.Routes, p.Main
+		return d, nil
+	}
+	for _, f := range o.families() {
 		if err := r.compareRoutes(f, p, o, d); err != nil {
 			return nil, err
 		}
@@ -43,22 +54,72 @@ func (r *Rail) compare(p *plan.Plan, o *observation) (*difference, error) {
 	return d, nil
 }
 
+// ruled reports whether an earlier plan left rules, listed or not: then they decide about
+// the rail's packets, or its guards do.
+func (r *Rail) ruled(p *plan.Plan, o *observation) bool {
+	if slices.ContainsFunc(o.rules, func(found kernel.FoundRule) bool { return r.isOwn(found, p) }) {
+		return true
+	}
+	for _, a := range p.Addresses {
+		hop, err := r.Kernel.Match(o.neighbourOf(a), a.Addr())
+		if err != nil || hop.Protocol == policy.Protocol {
+			return true
+		}
+	}
+	return false
+}
+
+// neighbourOf picks an address on an address's link that is not one of the namespace's
+// own: those are in table local, whatever the rules say.
+func (o *observation) neighbourOf(a netip.Prefix) netip.Addr {
+	to := a.Addr()
+	if to.BitLen()-a.Bits() < 2 { // a host prefix or a link of two, of which none is a broadcast address
+		if to == a.Masked().Addr() {
+			return to.Next()
+		}
+		return to.Prev()
+	}
+	const tries = 256 // more than a namespace has of its own in one row
+	for range tries {
+		to = to.Next()
+		if !a.Contains(to) || to.Is4() && !a.Contains(to.Next()) { // the last of IPv4 is a broadcast address
+			to = a.Masked().Addr().Next()
+		}
+		if !o.state.Local(to) {
+			break
+		}
+	}
+	return to
+}
+
+// families are those that the kernel has.
+func (o *observation) families() []policy.Family {
+	if !o.state.IPv6Kernel {
+		return []policy.Family{policy.IPv4}
+	}
+	return families
+}
+
+// isOwn reports whether a rule is railtune's for this rail, of whatever plan.
+func (r *Rail) isOwn(found kernel.FoundRule, p *plan.Plan) bool {
+	return found.Ours() && (inTables(found, p) || found.OIF == r.IfName ||
+		found.From.IsValid() && slices.Contains(p.Own(), found.From.Addr()))
+}
+
+func inTables(found kernel.FoundRule, p *plan.Plan) bool {
+	return found.Action == policy.Lookup && slices.Contains(p.Tables, found.Table)
+}
+
 func (r *Rail) compareRules(p *plan.Plan, o *observation, d *difference) error {
 	have := map[policy.Rule]bool{}
-	own := p.Own()
 	for _, found := range o.rules {
-		inTable := found.Action == policy.Lookup && slices.Contains(p.Tables, found.Table)
-		if inTable {
+		if inTables(found, p) && !o.behind(found, p) {
 			if err := r.checkTableRule(found, o); err != nil {
 				return err
 			}
 		}
-		if !found.Ours() {
-			continue
-		}
-		have[found.Rule] = true
-		mine := inTable || found.OIF == r.IfName || found.From.IsValid() && slices.Contains(own, found.From.Addr())
-		if mine && !slices.Contains(p.Rules, found.Rule) {
+		have[found.Rule] = have[found.Rule] || found.Ours()
+		if r.isOwn(found, p) && !slices.Contains(p.Rules, found.Rule) {
 			d.staleRules = append(d.staleRules, found.Rule)
 		}
 	}
@@ -68,6 +129,14 @@ func (r *Rail) compareRules(p *plan.Plan, o *observation, d *difference) error {
 		}
 	}
 	return nil
+}
+
+// behind reports whether a rule of someone else's comes after railtune's own and points at
+// a derived table. It takes nothing from the rail, and the first ADD does not see it, so
+// no later call may mind it: the numbers are documented as railtune's.
+func (o *observation) behind(found kernel.FoundRule, p *plan.Plan) bool {
+	return o.table == 0 && !found.Ours() &&
+		!slices.ContainsFunc(p.Rules, func(r policy.Rule) bool { return r.Priority >= found.Priority })
 }
 
 // checkTableRule refuses a rule that shows the table to be someone else's. A device
@@ -93,20 +162,29 @@ func (r *Rail) tableHeld(table uint32, by string) error {
 		"every rail needs a table of its own; leave \"table\" out, or give each rail another number", table, r.IfName, by)
 }
 
+// checkTables refuses a table that holds a route of someone else's. begun says that
+// one holds routes of this rail.
+func (r *Rail) checkTables(p *plan.Plan, o *observation) (begun bool, err error) {
+	for _, f := range o.families() {
+		for _, table := range p.Tables {
+			found, err := r.Kernel.Routes(f, kernel.RouteFilter{Table: table})
+			if err != nil {
+				return false, err
+			}
+			for _, have := range found {
+				if err := r.checkTableRoute(have, o); err != nil {
+					return false, err
+				}
+			}
+			begun = begun || len(found) > 0
+		}
+	}
+	return begun, nil
+}
+
 // compareRoutes compares one family. The rail's routes are looked for in all tables: an
 // earlier plan may have had another.
 func (r *Rail) compareRoutes(f policy.Family, p *plan.Plan, o *observation, d *difference) error {
-	for _, table := range p.Tables {
-		found, err := r.Kernel.Routes(f, kernel.RouteFilter{Table: table})
-		if err != nil {
-			return err
-		}
-		for _, have := range found {
-			if err := r.checkTableRoute(have, o); err != nil {
-				return err
-			}
-		}
-	}
 	found, err := r.Kernel.Routes(f, kernel.RouteFilter{IfIndex: o.state.Rail.Index, Protocol: policy.Protocol})
 	if err != nil {
 		return err

@@ -51,6 +51,13 @@ func (k fakeFaultyKernel) Rules(f policy.Family, keep func(*kernel.FoundRule) bo
 	return k.Kernel.Rules(f, keep)
 }
 
+func (k fakeFaultyKernel) RulesUpTo(f policy.Family, last uint32, keep func(*kernel.FoundRule) bool) ([]kernel.FoundRule, error) {
+	if err := k.strike(); err != nil {
+		return nil, err
+	}
+	return k.Kernel.RulesUpTo(f, last, keep)
+}
+
 func (k fakeFaultyKernel) AddRule(r policy.Rule) error {
 	if err := k.strike(); err != nil {
 		return err
@@ -167,6 +174,11 @@ type fakeNoRules struct{ attach.Kernel }
 func (fakeNoRules) Rules(policy.Family, func(*kernel.FoundRule) bool) ([]kernel.FoundRule, error) {
 	return nil, unix.EOPNOTSUPP
 }
+
+func (fakeNoRules) RulesUpTo(policy.Family, uint32, func(*kernel.FoundRule) bool) ([]kernel.FoundRule, error) {
+	return nil, unix.EOPNOTSUPP
+}
+
 func (fakeNoRules) AddRule(policy.Rule) error { return unix.EOPNOTSUPP }
 
 // TestSlotTaken is EEXIST with another object behind it: the place of the plan's route

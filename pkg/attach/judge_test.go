@@ -112,3 +112,63 @@ func TestSolicitsOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestAcceptsAdvertisementsLater: a rail that lives by router advertisements and does not
+// forward will take them when it does, and has no need to ask for one. A rail that takes none
+// is left alone, and so is one with addresses of its own.
+func TestAcceptsAdvertisementsLater(t *testing.T) {
+	pod := newPod(t)
+	const key = "ipv6/conf/net1/accept_ra"
+	for _, c := range []struct{ prev, before, want string }{
+		{noAddress, "0", "0"},
+		{noAddress, "1", "2"},
+		{noAddress, "2", "2"},
+		{prev, "1", "1"},
+	} {
+		if err := pod.SetSysctl(key, c.before); err != nil {
+			t.Fatal(err)
+		}
+		wire := &fakeWire{found: neigh.Result{Role: neigh.Own, Verdict: neigh.OK}}
+		if err := with(t, pod, func(r *attach.Rail) error {
+			r.Neighbours = wire
+			return addAfter(r, `{"cniVersion":"1.0.0","type":"railtune"}`, c.prev)
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := pod.Sysctl(key); got != c.want || err != nil || wire.solicited != 0 {
+			t.Errorf("accept_ra %s became %s, want %s (%v); solicited %d times; prevResult %s", c.before, got, c.want, err, wire.solicited, c.prev)
+		}
+	}
+}
+
+// noAddress is what an interface plugin without IPAM returns.
+const noAddress = `{"cniVersion":"1.0.0","interfaces":[{"name":"net1","sandbox":"/x"}]}`
+
+// lateWire is a wire whose carrier comes while it is waited for.
+type lateWire struct {
+	fakeWire
+	carrier bool // there was one at the solicitation
+}
+
+func (l *lateWire) WaitCarrier(context.Context, int) (bool, error) { return true, nil }
+func (l *lateWire) SolicitRouter(link neigh.Link) error            { l.carrier = link.Carrier; return nil }
+
+// TestSolicitsWithCarrier: what is sent before the carrier is there is lost, and nothing else
+// waits for it where nothing is proven.
+func TestSolicitsWithCarrier(t *testing.T) {
+	pod := newPod(t)
+	if err := pod.SetSysctl("ipv6/conf/net1/forwarding", "1"); err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, pod, "link", "set", "net1p", "down")
+	wire := &lateWire{}
+	if err := with(t, pod, func(r *attach.Rail) error {
+		r.Neighbours = wire
+		return addAs(r, `{"cniVersion":"1.0.0","type":"railtune","announce":false,"verify":{"mode":"off"}}`)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if !wire.carrier {
+		t.Error("solicited a router without a carrier")
+	}
+}

@@ -261,7 +261,13 @@ func (r *Rail) announce(cfg *config.Config, p *plan.Plan, o *observation) {
 			r.Log.Warnf("announcing the addresses of %s: %v", r.IfName, err)
 		}
 	}
-	if r.raSwitchedOn {
+	// A rail that took advertisements before has had the kernel ask for them already.
+	if r.raSwitchedOn && (o.state.Forwarding6 || !o.state.AcceptsRA) {
+		if !link.Carrier { // nobody waited for it where nothing was to be proven
+			ctx, cancel := context.WithTimeout(context.Background(), carrierWait)
+			defer cancel()
+			link.Carrier, _ = r.Neighbours.WaitCarrier(ctx, link.Index)
+		}
 		if err := r.Neighbours.SolicitRouter(link); err != nil {
 			r.Log.Warnf("asking for a router advertisement on %s: %v", r.IfName, err)
 		}

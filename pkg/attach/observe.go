@@ -1,6 +1,9 @@
 package attach
 
 import (
+	"math"
+	"slices"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/railtune/railtune/pkg/cnierr"
@@ -17,15 +20,28 @@ type observation struct {
 	rules []kernel.FoundRule
 	// noRules holds, by family, why rules could not be listed.
 	noRules map[policy.Family]error
+	// table is the table given by number, 0 for a derived one.
+	table int
+	// first says that only the rules were listed that come before or with railtune's
+	// own, and that nothing among them is of this rail: most ADDs are a rail's first.
+	first bool
 }
 
+// everything is a priority behind which there is no rule.
+const everything = math.MaxUint32
+
 // observe takes the snapshot that a plan is computed from.
-func (r *Rail) observe(table int) (*observation, error) {
+func (r *Rail) observe(table int) (*observation, error) { return r.observeUpTo(table, everything) }
+
+// observeUpTo is observe with only those rules that have a priority up to last. Other
+// tools can have ten thousand behind it, and listing them takes longer than an ADD. They
+// matter only where an earlier plan of this rail left something, which complete is for.
+func (r *Rail) observeUpTo(table int, last uint32) (*observation, error) {
 	links, err := r.Kernel.Links()
 	if err != nil {
 		return nil, err
 	}
-	o := &observation{state: netstate.State{NetNS: r.NetNS}}
+	o := &observation{state: netstate.State{NetNS: r.NetNS}, table: table, first: last != everything}
 	if !o.split(links, r.IfName) {
 		return nil, cnierr.New(cnierr.Link, "%s not found in %s (userspace device?): "+
 			"railtune tunes a network interface, and has to run after the plugin that makes it", r.IfName, r.NetNS)
@@ -33,8 +49,11 @@ func (r *Rail) observe(table int) (*observation, error) {
 	if err := r.observeIPv6(&o.state); err != nil {
 		return nil, err
 	}
-	r.observeRules(o, table)
+	r.observeRules(o, last)
 	r.observeDefaults(&o.state)
+	if o.first && o.doubtful() {
+		r.complete(o)
+	}
 	return o, r.observeRADefault(&o.state)
 }
 
@@ -55,7 +74,9 @@ func (r *Rail) observeIPv6(s *netstate.State) error {
 	if !s.IPv6 {
 		return nil
 	}
-	for leaf, dst := range map[string]*bool{"disable_ipv6": &s.IPv6Disabled, "forwarding": &s.Forwarding6} {
+	for leaf, dst := range map[string]*bool{
+		"disable_ipv6": &s.IPv6Disabled, "forwarding": &s.Forwarding6, "accept_ra": &s.AcceptsRA,
+	} {
 		v, err := r.Files.Read(dir + "/" + leaf)
 		if err != nil {
 			return cnierr.New(cnierr.Sysctl, "%w", err)
@@ -67,14 +88,14 @@ func (r *Rail) observeIPv6(s *netstate.State) error {
 
 // observeRules lists the rules that concern railtune and marks the links it tuned.
 // A family without policy routing is not an error yet: the plan may not need it.
-func (r *Rail) observeRules(o *observation, table int) {
-	o.noRules = map[policy.Family]error{}
+func (r *Rail) observeRules(o *observation, last uint32) {
+	o.rules, o.noRules = nil, map[policy.Family]error{}
 	for _, f := range families {
 		if f == policy.IPv6 && !o.state.IPv6Kernel {
 			continue
 		}
-		rules, err := r.Kernel.Rules(f, func(found *kernel.FoundRule) bool {
-			return found.Ours() || found.Table >= plan.TableBase || found.Table != 0 && found.Table == uint32(table)
+		rules, err := r.Kernel.RulesUpTo(f, last, func(found *kernel.FoundRule) bool {
+			return found.Ours() || found.Table >= plan.TableBase || found.Table != 0 && found.Table == uint32(o.table)
 		})
 		if err != nil {
 			o.noRules[f] = kernel.NoPolicyRouting(err)
@@ -86,6 +107,20 @@ func (r *Rail) observeRules(o *observation, table int) {
 		l.Tuned = o.hasDeviceRule(l.Name)
 	}
 	o.state.Rail.Tuned = o.hasDeviceRule(r.IfName)
+}
+
+// complete lists the rules that the first look left out.
+func (r *Rail) complete(o *observation) {
+	o.first = false
+	r.observeRules(o, everything)
+}
+
+// doubtful reports whether a link with a default route could be a rail whose rules have
+// another priority: the plan must know rails from the cluster's interface.
+func (o *observation) doubtful() bool {
+	return slices.ContainsFunc(o.state.Others, func(l netstate.Link) bool {
+		return l.HasDefault && !l.Tuned && l.Name != "eth0"
+	})
 }
 
 func (o *observation) hasDeviceRule(ifname string) bool {

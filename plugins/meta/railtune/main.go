@@ -7,10 +7,11 @@ package main
 import (
 	"fmt"
 	"os"
+	"strings"
 
-	"github.com/containernetworking/cni/pkg/skel"
 	"github.com/containernetworking/cni/pkg/types"
-	"github.com/containernetworking/cni/pkg/version"
+
+	"github.com/railtune/railtune/pkg/cnicall"
 )
 
 func main() {
@@ -25,20 +26,32 @@ func main() {
 	}
 }
 
-// supported are the versions of the CNI specification whose results pass through.
-var supported = version.PluginSupports("0.3.1", "0.4.0", "1.0.0", "1.1.0")
-
-// deletable adds the versions a DEL may still come with: Multus sends an empty
-// cniVersion, which the library reads as 0.1.0, when it has lost the configuration.
-// A DEL that fails leaks the device, so it is served all the same.
-var deletable = version.PluginSupports("0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0")
-
 // plugin runs the verb that CNI_COMMAND names.
 func plugin() *types.Error {
-	versions := supported
-	if os.Getenv("CNI_COMMAND") == "DEL" {
-		versions = deletable
+	if os.Getenv("CNI_COMMAND") == "" {
+		fmt.Fprintf(os.Stderr, "%s\nCNI protocol versions supported: %s\n", about(), strings.Join(cnicall.Versions, ", "))
+		return nil
 	}
-	verbs := skel.CNIFuncs{Add: cmdAdd, Check: cmdCheck, Del: cmdDel, GC: cmdGC, Status: cmdStatus}
-	return skel.PluginMainFuncsWithError(verbs, versions, about())
+	c, err := cnicall.Read(os.Getenv, os.Stdin)
+	if err == nil {
+		err = verb(c)
+	}
+	return cniError(err)
+}
+
+func verb(c *cnicall.Call) error {
+	switch c.Verb {
+	case cnicall.Add:
+		return cmdAdd(c)
+	case cnicall.Check:
+		return cmdCheck(c)
+	case cnicall.Del:
+		return cmdDel(c)
+	case cnicall.Status:
+		return cmdStatus(c)
+	case cnicall.Version:
+		_, err := os.Stdout.WriteString(cnicall.VersionResult())
+		return err
+	}
+	return nil // GC: railtune keeps nothing that could outlive its namespace
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/railtune/railtune/pkg/kernel"
 	"github.com/railtune/railtune/pkg/neigh"
 	"github.com/railtune/railtune/pkg/netstate"
+	"github.com/railtune/railtune/pkg/rdma"
 )
 
 // parentFinder returns a function that finds an ipvlan rail's parent in the
@@ -15,12 +16,11 @@ import (
 // thread in the rail's namespace, and so must the function.
 func parentFinder(host ns.NetNS) func(*netstate.Link) *neigh.Parent {
 	return func(rail *netstate.Link) *neigh.Parent {
-		id, err := netlink.GetNetNsIdByFd(int(host.Fd()))
-		if rail.Kind != "ipvlan" || rail.Parent == 0 || err != nil || id != rail.ParentNSID {
+		if rail.Kind != "ipvlan" || !parentIn(host, rail) {
 			return nil
 		}
 		var parent *neigh.Parent
-		_ = host.Do(func(ns.NetNS) error {
+		_ = enter(host)(func() error {
 			k, err := kernel.Open()
 			if err != nil {
 				return err
@@ -29,13 +29,37 @@ func parentFinder(host ns.NetNS) func(*netstate.Link) *neigh.Parent {
 			links, err := k.Links()
 			for i := range links {
 				if links[i].Index == rail.Parent {
-					parent = &neigh.Parent{Link: attach.NeighLink(&links[i]), Enter: func(open func() error) error {
-						return host.Do(func(ns.NetNS) error { return open() })
-					}}
+					parent = &neigh.Parent{Link: attach.NeighLink(&links[i]), Enter: enter(host)}
 				}
 			}
 			return err
 		})
 		return parent
+	}
+}
+
+// rdmaFinder returns a function that finds a rail's RDMA ports, through its parent in
+// the namespace host where it has one there. The same holds for threads.
+func rdmaFinder(host ns.NetNS) func(*netstate.Link) (attach.RDMA, error) {
+	return func(rail *netstate.Link) (attach.RDMA, error) {
+		var inLower rdma.Enter
+		if rdma.Stacked(rail) && parentIn(host, rail) {
+			inLower = enter(host)
+		}
+		return rdma.ForLink(rail, inLower)
+	}
+}
+
+// parentIn reports whether a link's parent is in the namespace host, and not in the
+// calling thread's.
+func parentIn(host ns.NetNS, l *netstate.Link) bool {
+	id, err := netlink.GetNetNsIdByFd(int(host.Fd()))
+	return err == nil && id == l.ParentNSID && l.Parent != 0
+}
+
+// enter returns a function that runs another on a thread in a namespace.
+func enter(where ns.NetNS) func(func() error) error {
+	return func(f func() error) error {
+		return where.Do(func(ns.NetNS) error { return f() })
 	}
 }

@@ -39,6 +39,7 @@ func TestScenarios(t *testing.T) {
 			env.Values[bedKey{}] = b
 			env.Setenv("POD", b.pod.Name)
 			env.Setenv("WIRE", b.wire.Name)
+			env.Setenv("RAILTUNE", binary)
 			return nil
 		},
 		Cmds: commands,

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/containernetworking/plugins/pkg/ns"
 )
@@ -58,4 +59,19 @@ func (t *target) do(f func(path string, host ns.NetNS) error) error {
 	}
 	defer pod.Close()
 	return pod.Do(func(host ns.NetNS) error { return f(path, host) })
+}
+
+// list is a flag that can be given several times, or once with commas.
+type list []string
+
+func (l *list) String() string { return strings.Join(*l, ",") }
+
+func (l *list) Set(text string) error {
+	for part := range strings.SplitSeq(text, ",") {
+		if part == "" {
+			return errors.New("an empty name")
+		}
+		*l = append(*l, part)
+	}
+	return nil
 }
