@@ -33,6 +33,11 @@ var fromZero = []string{
 	"proxy_arp", "proxy_arp_pvlan", "route_localnet", "promote_secondaries", "ignore_routes_with_linkdown", "forwarding",
 }
 
+// The main goroutine keeps the process' first thread. A goroutine that is locked to that
+// one and ends, as NewNamespace's does, leaves the thread where it is instead of ending it
+// (runtime.LockOSThread), and its namespace would never go.
+func init() { runtime.LockOSThread() }
+
 // NewNamespace makes a namespace whose name starts with role. Close it, or leave
 // that to the end of the process.
 func NewNamespace(role string) (*Namespace, error) {

@@ -78,6 +78,9 @@ func Enter() error {
 	if err := shadow("/var/lib", "cni"); err != nil {
 		return err
 	}
+	if err := shadow("/var/log"); err != nil {
+		return err
+	}
 	lo, err := netlink.LinkByName("lo")
 	if err != nil {
 		return fmt.Errorf("lo of the sandbox: %w", err)

@@ -13,7 +13,7 @@ import (
 // needs, and only a fabric that is broken reaches it.
 const settleTime = 30 * time.Second
 
-// settle is Settle for the whole fabric.
+// settle is Settle for the whole fabric, and SettleAddresses for the interfaces of its pods.
 func (f *Fabric) settle() error {
 	spaces := []*Namespace{f.Switches}
 	for _, p := range f.Pods {
@@ -22,6 +22,19 @@ func (f *Fabric) settle() error {
 	for _, n := range spaces {
 		if err := n.Settle(); err != nil {
 			return fmt.Errorf("waiting for the links of %s: %w", n.Name, err)
+		}
+	}
+	for _, p := range f.Pods {
+		names := []string{"eth0"}
+		for _, r := range p.Rails {
+			if f.Direct {
+				names = append(names, r.Name)
+			}
+		}
+		for _, name := range names {
+			if err := p.SettleAddresses(name); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
