@@ -1,7 +1,6 @@
 package config
 
 import (
-	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -39,13 +38,30 @@ func (c *Config) logFile(n node, r *report) {
 	if !n.text(r, &s) {
 		return
 	}
-	switch {
-	case s == "":
-	case !path.IsAbs(s), strings.HasSuffix(s, "/"), strings.ContainsFunc(s, func(c rune) bool { return !strconv.IsPrint(c) }):
-		r.add("%s is %s; give the absolute path of a file, such as \"/var/log/railtune.log\"", n.path, n.show())
+	if s != "" && !isLogFile(s) {
+		r.add("%s is %s; give a file below /var/log whose name, or folder, is or begins with railtune: "+
+			"\"/var/log/railtune.log\", \"/var/log/railtune/rails.log\"; letters, digits, \".\", \"_\" and \"-\" are allowed in it",
+			n.path, n.show())
 		return
 	}
 	c.LogFile = s
+}
+
+// isLogFile keeps what an author of network definitions can have written to, by a plugin
+// that runs as root on the node, to files that are railtune's by their names.
+func isLogFile(s string) bool {
+	rest, ok := strings.CutPrefix(s, "/var/log/railtune")
+	if !ok {
+		return false
+	}
+	if below, ok := strings.CutPrefix(rest, "/"); ok {
+		if rest = below; rest == "" || rest[0] == '.' {
+			return false
+		}
+	}
+	return !strings.ContainsFunc(rest, func(c rune) bool {
+		return !('a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '.' || c == '_' || c == '-')
+	})
 }
 
 // sysctl overlays the defaults with the user's map.

@@ -1,10 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"strings"
+	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/railtune/railtune/pkg/config"
 )
@@ -33,7 +38,7 @@ type logger struct {
 func newLogger(cfg *config.Config, verb, containerID, ifname string) *logger {
 	l := &logger{level: levels[cfg.LogLevel], prefix: verb + " " + containerID + " " + ifname + ": "}
 	if cfg.LogFile != "" {
-		f, err := os.OpenFile(cfg.LogFile, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o640)
+		f, err := openLog(cfg.LogFile)
 		if err != nil {
 			l.Warnf("logFile: %v", err)
 			return l
@@ -42,6 +47,39 @@ func newLogger(cfg *config.Config, verb, containerID, ifname string) *logger {
 	}
 	return l
 }
+
+// openLog opens a file to append to. Where it is was chosen by the author of a network
+// definition, who need not be the node's administrator: no symbolic link is followed
+// below /var/log, nothing that is not a plain file is written to, and nothing waits.
+func openLog(path string) (*os.File, error) {
+	dir, err := unix.Open(logDir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: logDir, Err: err}
+	}
+	defer unix.Close(dir)
+	name := strings.TrimPrefix(path, logDir+"/")
+	if folder, file, ok := strings.Cut(name, "/"); ok {
+		below, err := unix.Openat(dir, folder, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+		if err != nil {
+			return nil, &os.PathError{Op: "open", Path: logDir + "/" + folder, Err: err}
+		}
+		defer unix.Close(below)
+		dir, name = below, file
+	}
+	fd, err := unix.Openat(dir, name, unix.O_APPEND|unix.O_CREAT|unix.O_WRONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0o640)
+	if err != nil {
+		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	f := os.NewFile(uintptr(fd), path)
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Sys().(*syscall.Stat_t).Nlink != 1 {
+		f.Close()
+		return nil, errors.Join(err, fmt.Errorf("%s is not a plain file of one name", path))
+	}
+	return f, nil
+}
+
+// logDir is where log files are; the configuration allows no others.
+const logDir = "/var/log"
 
 func (l *logger) close() {
 	if l.file != nil {
