@@ -48,7 +48,7 @@ lab: need-kernel build tools ## the published table of settings, measured here
 # Without root the tests that need the kernel skip and say so. One package at a
 # time: namespaces share the machine's neighbour table, which some tests fill.
 test: need-go build tools ## all tests, race detector on
-	@scripts/need cc $$([ "$$(id -u)" != 0 ] || echo ip ping nft sysctl)
+	@scripts/need cc $$([ "$$(id -u)" != 0 ] || echo ip ping nft iptables sysctl)
 	CGO_ENABLED=1 $(GO) build -race ./...
 	CGO_ENABLED=1 RAILTUNE_BIN=$(CURDIR)/bin $(GO) test -race -count=1 -p 1 $(TESTFLAGS) ./...
 
@@ -79,7 +79,34 @@ test-clients: need-kernel build tools ## the real cnitool and Multus, every verb
 	scripts/clients/build multus
 	cd tests/clients && RAILTUNE_BIN=$(CURDIR)/bin $(GO) test -tags clients -count=1 -parallel 6 $(TESTFLAGS)
 
-test-cluster: need-kernel build tools ## a real API server, Multus, SR-IOV operator, whereabouts, containerd; prints the table
+test-cluster: need-kernel build tools image ## a real API server, Multus, SR-IOV operator, whereabouts, containerd; prints the table
 	scripts/clients/debian
-	scripts/clients/build multus loopback crictl whereabouts operator apiserver
+	scripts/clients/build multus loopback crictl whereabouts operator apiserver kustomize kubectl
 	cd tests/cluster && RAILTUNE_BIN=$(CURDIR)/bin $(GO) test -tags cluster -count=1 -timeout 20m $(TESTFLAGS)
+
+.PHONY: test-docs
+
+test-docs: need-kernel build tools ## runs every command of the documentation, but those on a cluster: test-cluster does
+	RAILTUNE_BIN=$(CURDIR)/bin $(GO) test -tags docs -count=1 ./tests/docs $(TESTFLAGS)
+
+# Releases. What they are made from, and how the same bytes come out again, is in
+# docs/release.md.
+.PHONY: release image verify-release
+
+release: need-go ## static binaries for amd64 and arm64, SBOMs, checksums: dist
+	scripts/release/build dist
+
+image: release ## the container image that installs railtune: dist/railtune-image.oci.tar
+	scripts/image/build dist
+
+verify-release: image ## runs it on both architectures, builds HEAD twice elsewhere, and compares
+	scripts/release/try dist
+	scripts/release/arm64 dist
+	scripts/release/verify dist
+
+# Needs no root and nothing installed: the machine is made from Debian's packages in
+# bin/vm, once, and all that runs is in it. docs/vm.md.
+.PHONY: test-vm
+
+test-vm: need-go build tools ## a virtual machine with SR-IOV, Soft-RoCE and ipvlan; prints the tables
+	scripts/vm/test $(TESTFLAGS)
