@@ -119,7 +119,7 @@ var refusedRails = []struct{ kind, rails, say string }{
 	{"nad", `{ipam: dhcp, chain: [{mtu: 9000}]}`, "has no type"},
 	{"nad", `{ipam: dhcp, railtune: '{"table":1,"table":2}'}`, "given twice"},
 	{"sriovnetwork", `{ipam: dhcp}`, "needs a resource"},
-	{"sriovnetwork", `{resource: vf, ipam: dhcp, railtune: {logFile: "/var/log/it's"}}`, "apostrophe"},
+	{"sriovnetwork", `{resource: vf, ipam: dhcp, railtune: {args: {note: "it's"}}}`, "apostrophe"},
 	{"sriovnetwork", `{resource: vf, ipam: {type: static, note: "it's"}}`, "apostrophe"},
 	{"sysctl.d", `{parent: "%d"}`, "takes in every interface"},
 	{"dranet", `{rails: 33}`, "more than the 32 requests"},
