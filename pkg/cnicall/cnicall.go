@@ -144,10 +144,10 @@ func (c *Call) version(v string) error {
 		known = slices.Concat(older, Versions)
 	}
 	if !slices.Contains(known, v) {
-		return cnierr.New(cnierr.Incompatible, "cniVersion %q is none that railtune speaks: %s", v, strings.Join(Versions, ", "))
+		return cnierr.New(cnierr.Incompatible, "incompatible CNI versions: cniVersion %q is none that railtune speaks: %s", v, strings.Join(Versions, ", "))
 	}
 	if first := since(c.Verb); slices.Index(Versions, v) < slices.Index(Versions, first) {
-		return cnierr.New(cnierr.Incompatible, "%s came with cniVersion %s, and this configuration is of %s", c.Verb, first, v)
+		return cnierr.New(cnierr.Incompatible, "incompatible CNI versions: %s came with cniVersion %s, and this configuration is of %s", c.Verb, first, v)
 	}
 	return nil
 }

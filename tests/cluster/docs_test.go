@@ -39,6 +39,8 @@ func TestDocs(t *testing.T) {
 					mustContainerd(t)
 				}
 				s, dir := newKubectl(t)
+				// Other tests have applied the manifests without kubectl, which minds that.
+				must(t, s, "kubectl get namespace railtune -o json | kubectl apply set-last-applied --create-annotation -f - || true")
 				t.Cleanup(func() { // before the shell ends
 					must(t, s, "kubectl delete network-attachment-definitions,pods,validatingadmissionpolicies,validatingadmissionpolicybindings,nodes --all --force --grace-period=0")
 				})
@@ -71,8 +73,17 @@ func newKubectl(t *testing.T) (s *docs.Shell, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	// Its own, as a context's namespace is also where whereabouts keeps its pools.
+	kubeconfig := filepath.Join(dir, "kubeconfig")
+	raw, err := os.ReadFile(node.kubeconfig)
+	if err == nil {
+		err = os.WriteFile(kubeconfig, raw, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
 	path := []string{filepath.Join(bin.clients, "kubectl"), standins, filepath.Dir(bin.Railtune), filepath.Dir(bin.CNITool), os.Getenv("PATH"), "/usr/sbin", "/sbin"}
-	env := []string{"PATH=" + strings.Join(path, ":"), "HOME=" + dir, "LANG=C.UTF-8", "KUBECONFIG=" + node.kubeconfig, "CONTAINERD_ADDRESS=" + node.socket()}
+	env := []string{"PATH=" + strings.Join(path, ":"), "HOME=" + dir, "LANG=C.UTF-8", "KUBECONFIG=" + kubeconfig, "CONTAINERD_ADDRESS=" + node.socket()}
 	if s, err = docs.NewShell(dir, env, node.Start); err != nil {
 		t.Fatal(err)
 	}
