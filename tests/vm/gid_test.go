@@ -151,6 +151,15 @@ func TestGIDsMissing(t *testing.T) {
 		mustSay(t, out.Stdout, append(says, `"code": 101`, "fd5a:1::11")...)
 		restored(t, pod, before)
 	})
+	t.Run("seen by doctor", func(t *testing.T) {
+		run(t, node, "ip addr add 10.61.2.1/24 dev rail0")
+		out, err := try(t.Context(), node, "/payload/railtune doctor --netns "+node.Path()+" --rail rail0 --brief")
+		mustSay(t, out, "gid-missing", "10.61.2.1", name)
+		if err == nil {
+			t.Error("doctor found nothing, by its exit status")
+		}
+		run(t, node, "ip addr del 10.61.2.1/24 dev rail0")
+	})
 	t.Run("made while ADD waits", func(t *testing.T) {
 		done := make(chan testbed.Outcome)
 		go func() {
