@@ -95,7 +95,7 @@ func TestKernelWithoutIPv6(t *testing.T) {
 // is run by a pasted remedy, and dots stay in the name.
 func TestOddNames(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"rail0.100", "gpu-rail-15-vf1", "bond12-mcast-dp", "a;false", "$(kill$$)", "net'1", "a*b[", "net%d%n", "-i", "ünï"} {
+	for _, name := range []string{"rail0.100", "gpu-rail-15-vf1", "bond12-mcast-dp", "a;false", "$(kill$$)", "net'1", "a*b[", "-i", "ünï"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := setupNamed(t, "host-subnets")
@@ -103,7 +103,7 @@ func TestOddNames(t *testing.T) {
 				t.Fatal(err)
 			}
 			if _, err := b.pod.Run(t.Context(), "ip", "link", "set", "dev", "net2", "name", name); err != nil {
-				t.Skipf("this kernel or ip refuses the name: %v", err)
+				t.Fatal(err)
 			}
 			if _, err := b.pod.Run(t.Context(), "ip", "link", "set", "dev", name, "up"); err != nil {
 				t.Fatal(err)
