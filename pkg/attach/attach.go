@@ -34,7 +34,7 @@ type Kernel interface {
 	AddRoute(policy.Route) error
 	DelRoute(policy.Route) error
 	Lookup(to, from netip.Addr, ifindex int) (kernel.Hop, error)
-	Match(to, from netip.Addr) (kernel.Hop, error)
+	Match(to, from netip.Addr, ifindex int) (kernel.Hop, error)
 	DefaultThrough(f policy.Family, ifindex int) (hop kernel.Hop, ok bool)
 }
 

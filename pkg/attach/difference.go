@@ -6,6 +6,7 @@ import (
 
 	"github.com/railtune/railtune/pkg/cnierr"
 	"github.com/railtune/railtune/pkg/kernel"
+	"github.com/railtune/railtune/pkg/netstate"
 	"github.com/railtune/railtune/pkg/plan"
 	"github.com/railtune/railtune/pkg/policy"
 )
@@ -61,7 +62,9 @@ func (r *Rail) ruled(p *plan.Plan, o *observation) bool {
 		return true
 	}
 	for _, a := range p.Addresses {
-		hop, err := r.Kernel.Match(o.neighbourOf(a), a.Addr())
+		// Bound to the device, so that a device rule decides too: the rules of an earlier
+		// plan need not be for this address.
+		hop, err := r.Kernel.Match(o.neighbourOf(a), a.Addr(), o.state.Rail.Index)
 		if err != nil || hop.Protocol == policy.Protocol {
 			return true
 		}
@@ -100,7 +103,8 @@ func (o *observation) families() []policy.Family {
 	return families
 }
 
-// isOwn reports whether a rule is railtune's for this rail, of whatever plan.
+// isOwn reports whether a rule shows by itself that it is railtune's for this rail, of
+// whatever plan. More of such a plan is found through it, by stale.
 func (r *Rail) isOwn(found kernel.FoundRule, p *plan.Plan) bool {
 	return found.Ours() && (inTables(found, p) || found.OIF == r.IfName ||
 		found.From.IsValid() && slices.Contains(p.Own(), found.From.Addr()))
@@ -111,24 +115,47 @@ func inTables(found kernel.FoundRule, p *plan.Plan) bool {
 }
 
 func (r *Rail) compareRules(p *plan.Plan, o *observation, d *difference) error {
-	have := map[policy.Rule]bool{}
+	var have []policy.Rule
 	for _, found := range o.rules {
 		if inTables(found, p) && !o.behind(found, p) {
 			if err := r.checkTableRule(found, o); err != nil {
 				return err
 			}
 		}
-		have[found.Rule] = have[found.Rule] || found.Ours()
-		if r.isOwn(found, p) && !slices.Contains(p.Rules, found.Rule) {
-			d.staleRules = append(d.staleRules, found.Rule)
+		if found.Ours() {
+			have = append(have, found.Rule)
 		}
 	}
 	for _, want := range p.Rules {
-		if !have[want] {
+		if !slices.Contains(have, want) {
 			d.addRules = append(d.addRules, want)
 		}
 	}
+	d.staleRules = r.stale(p, o, have)
 	return nil
+}
+
+// stale returns the rules of earlier plans, in the order of their removal: guards, source
+// rules, device rules. A plan with other addresses and another table is known by its
+// device rule, which names both the rail and the table, as DEL knows it.
+func (r *Rail) stale(p *plan.Plan, o *observation, have []policy.Rule) []policy.Rule {
+	own := owned{ifname: r.IfName, links: append([]netstate.Link{o.state.Rail}, o.state.Others...), rules: have, tables: slices.Clone(p.Tables)}
+	for _, rule := range have {
+		if rule.OIF == r.IfName && !own.claimedByLink(rule.Table) {
+			own.tables = append(own.tables, rule.Table)
+		}
+	}
+	guards, _ := own.guards() // those that stand alone may be of an ADD under way
+	byAddress := own.filter(func(rule policy.Rule) bool {
+		return rule.From.IsValid() && slices.Contains(p.Own(), rule.From.Addr())
+	})
+	var out []policy.Rule
+	for _, rule := range slices.Concat(guards, byAddress, own.sources(), own.claims()) {
+		if !slices.Contains(p.Rules, rule) && !slices.Contains(out, rule) {
+			out = append(out, rule)
+		}
+	}
+	return out
 }
 
 // behind reports whether a rule of someone else's comes after railtune's own and points at

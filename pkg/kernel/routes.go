@@ -198,10 +198,10 @@ func (k *Netlink) Lookup(to, from netip.Addr, ifindex int) (Hop, error) {
 	return k.lookup(to, from, ifindex, 0)
 }
 
-// Match returns the route that a packet would take, as it stands in its table. Errors are
-// Lookup's.
-func (k *Netlink) Match(to, from netip.Addr) (Hop, error) {
-	return k.lookup(to, from, 0, unix.RTM_F_FIB_MATCH)
+// Match returns the route that a packet would take, as it stands in its table. Arguments
+// and errors are Lookup's.
+func (k *Netlink) Match(to, from netip.Addr, ifindex int) (Hop, error) {
+	return k.lookup(to, from, ifindex, unix.RTM_F_FIB_MATCH)
 }
 
 // DefaultThrough returns the default route of main and its device: through the
