@@ -131,8 +131,8 @@ func priorityOf(p *plan.Plan) uint32 {
 func (r *Rail) earlierRules(p *plan.Plan) string {
 	var lines []string
 	for _, f := range p.Families() {
-		rules, err := r.Kernel.Rules(f, func(found *kernel.FoundRule) bool {
-			return found.Priority != 0 && found.Priority < priorityOf(p) && len(lines) < maxEvidence
+		rules, err := r.Kernel.RulesUpTo(f, priorityOf(p)-1, func(found *kernel.FoundRule) bool {
+			return found.Priority != 0
 		})
 		if err != nil {
 			continue

@@ -12,7 +12,7 @@ import (
 
 // Status reports what this node lacks for ADD, with the code Unavailable.
 func Status(k Kernel) error {
-	_, err := k.Rules(policy.IPv4, func(*kernel.FoundRule) bool { return false })
+	_, err := k.RulesUpTo(policy.IPv4, 0, func(*kernel.FoundRule) bool { return false })
 	if err != nil {
 		return cnierr.New(cnierr.Unavailable, "%w", kernel.NoPolicyRouting(err))
 	}

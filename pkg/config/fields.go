@@ -118,7 +118,7 @@ func (c *Config) setting(m member, k sysctl.Key, r *report) {
 		r.add("%s: \"auto\" is for %s only; give the value itself", m.path, sysctl.AcceptRA)
 		return
 	case err != nil && k == sysctl.AcceptRA:
-		r.add("%s: %v; or \"auto\", which is 2 where the interface forwards", m.path, err)
+		r.add("%s: %v; or \"auto\", which is 2 where the interface forwards or lives by router advertisements", m.path, err)
 		return
 	case err != nil:
 		r.add("%s: %v", m.path, err)

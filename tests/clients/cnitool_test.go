@@ -171,7 +171,7 @@ func TestArgsTwice(t *testing.T) {
 			mustTuned(t, pod, r)
 			n.must(t, "del")
 			mustBeAsBefore(t, pod, before)
-			seen := mustCalls(t, rec)
+			seen := rec.MustCalls(t)
 			if len(seen) != 2 {
 				t.Fatalf("%d calls, want ADD and DEL", len(seen))
 			}
@@ -196,16 +196,4 @@ func record(t *testing.T, n *network) *recorder.Recorder {
 	}
 	n.path = rec.Dir + ":" + n.path
 	return rec
-}
-
-func mustCalls(t *testing.T, rec *recorder.Recorder) []recorder.Call {
-	t.Helper()
-	all, err := rec.Calls()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range all {
-		t.Logf("%s %s exit %d args %s stdin %s", c.Command, c.IfName, c.Exit, c.Args, c.Stdin)
-	}
-	return all
 }

@@ -104,7 +104,7 @@ func TestMultusAsksItsFirstDelegate(t *testing.T) {
 	n.must(t, "status")
 	n.must(t, "add")
 	n.must(t, "del")
-	for _, c := range mustCalls(t, rec) {
+	for _, c := range rec.MustCalls(t) {
 		if c.Command != "ADD" && c.Command != "DEL" {
 			t.Errorf("%s reached a rail", c.Command)
 		}
@@ -119,7 +119,7 @@ func TestMultusAsksItsFirstDelegate(t *testing.T) {
 	n.must(t, "check")
 	n.must(t, "gc")
 	var sent []string
-	for _, c := range mustCalls(t, rec) {
+	for _, c := range rec.MustCalls(t) {
 		sent = append(sent, c.Command)
 	}
 	// cnitool's gc deletes what its cache has, and Multus then says GC.
@@ -168,7 +168,7 @@ func TestWhatMultusSends(t *testing.T) {
 			n.must(t, "del")
 			mustHaveNothing(t, pod)
 			var order []string
-			for _, c := range mustCalls(t, rec) {
+			for _, c := range rec.MustCalls(t) {
 				order = append(order, c.Command+" "+c.IfName)
 				config, err := c.Config()
 				if err != nil {
@@ -208,7 +208,7 @@ func TestMultusWithoutVersion(t *testing.T) {
 	n.mustFail(t, "add", "incompatible CNI versions")
 	n.must(t, "del")
 	mustBeAsBefore(t, pod, before)
-	last := mustCalls(t, rec)
+	last := rec.MustCalls(t)
 	name := all[0]["name"]
 	if want := fmt.Sprintf(`{"cniVersion":"1.0.0","ipam":{},"name":%q,"type":"railtune"}`, name); last[len(last)-1].Stdin != want {
 		t.Errorf("the last DEL came with %s, want the stripped configuration %s", last[len(last)-1].Stdin, want)

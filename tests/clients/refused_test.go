@@ -45,7 +45,7 @@ func TestDuplicateAddress(t *testing.T) {
 		rec := record(t, n)
 		n.mustFail(t, "add", append(want, "error adding container to network")...)
 		mustBeAsBefore(t, pod, before)
-		calls := mustCalls(t, rec)
+		calls := rec.MustCalls(t)
 		for _, c := range calls {
 			if c.Command == "DEL" && c.Exit != 0 {
 				t.Errorf("DEL of %s after the failure: %s", c.IfName, c.Stdout)

@@ -73,7 +73,7 @@ func definitions(t *testing.T, c client, version string) {
 		t.Errorf("left in the pod:\n%s", d)
 	}
 	var order []string
-	for _, call := range mustCalls(t, rec) {
+	for _, call := range rec.MustCalls(t) {
 		order = append(order, call.Command+" "+call.IfName)
 		if !strings.Contains(call.Args, "K8S_POD_UID="+p.uid) {
 			t.Errorf("%s without the pod's uid: %s", call.Command, call.Args)
@@ -139,7 +139,7 @@ func TestNADWithoutVersion(t *testing.T) {
 	rec := p.record(t)
 	p.mustFail(t, "add", "incompatible CNI versions")
 	p.must(t, "del")
-	mustCalls(t, rec)
+	rec.MustCalls(t)
 	if d := testbed.Diff(before, testbed.MustSnapshot(t, p.Namespace)); len(d) > 0 {
 		t.Errorf("left in the pod:\n%s", d)
 	}
@@ -167,7 +167,7 @@ func TestClusterNetworkFile(t *testing.T) {
 	if d := testbed.Diff(before, testbed.MustSnapshot(t, p.Namespace)); len(d) > 0 {
 		t.Errorf("left in the pod:\n%s", d)
 	}
-	calls := mustCalls(t, rec)
+	calls := rec.MustCalls(t)
 	config, err := calls[len(calls)-1].Config()
 	if _, whole := config["rulePriority"]; err != nil || whole || calls[len(calls)-1].Command != "DEL" {
 		t.Errorf("the last call is not the DEL with a stripped configuration: %+v (%v)", calls[len(calls)-1], err)

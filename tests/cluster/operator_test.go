@@ -135,7 +135,7 @@ func attachRendered(t *testing.T, metaPlugins string) {
 		t.Errorf("from the rail: %s (%v)", out, err)
 	}
 	p.must(t, "del")
-	for _, call := range mustCalls(t, rec) {
+	for _, call := range rec.MustCalls(t) {
 		config, err := call.Config()
 		if err != nil || config["deviceID"] != vf(r) || config["pciBusID"] != vf(r) {
 			t.Errorf("%s of railtune has no deviceID and pciBusID of the VF: %s (%v)", call.Command, call.Stdin, err)

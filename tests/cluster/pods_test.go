@@ -131,18 +131,6 @@ func (p *pod) record(t *testing.T) *recorder.Recorder {
 	return rec
 }
 
-func mustCalls(t *testing.T, rec *recorder.Recorder) []recorder.Call {
-	t.Helper()
-	all, err := rec.Calls()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range all {
-		t.Logf("%s %s exit %d args %s stdin %s", c.Command, c.IfName, c.Exit, c.Args, c.Stdin)
-	}
-	return all
-}
-
 // status is an entry of the network-status annotation.
 type status struct {
 	Name, Interface, MAC string

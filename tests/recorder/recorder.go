@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"testing"
 )
 
 // The names in a recorder's folder: the plugin the client finds, the one that is
@@ -72,6 +73,19 @@ func (r *Recorder) Calls() ([]Call, error) {
 		}
 		all = append(all, c)
 	}
+}
+
+// MustCalls is Calls for a test, whose log has them.
+func (r *Recorder) MustCalls(t testing.TB) []Call {
+	t.Helper()
+	all, err := r.Calls()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range all {
+		t.Logf("%s %s exit %d args %s stdin %s", c.Command, c.IfName, c.Exit, c.Args, c.Stdin)
+	}
+	return all
 }
 
 // Main is the plugin: it does not return in a process that was started under
