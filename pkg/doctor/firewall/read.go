@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -130,13 +131,14 @@ func (k kind) command() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("neither %s nor %s is installed here", k.tool, plain)
 	}
-	version, err := exec.Command(path, "--version").Output()
+	// The plain name leads to the program of one make: xtables-nft-multi, or xtables-legacy-multi
+	// and, before 1.8, xtables-multi.
+	program, err := filepath.EvalSymlinks(path)
 	if err != nil {
 		return "", err
 	}
-	// "iptables v1.8.9 (nf_tables)"; before 1.8 there was only the legacy one.
-	if strings.Contains(string(version), "nf_tables") != (mode == "nft") {
-		return "", fmt.Errorf("%s is not of the kind that made the rules (%s)", path, mode)
+	if strings.Contains(filepath.Base(program), "nft") != (mode == "nft") {
+		return "", fmt.Errorf("%s, which is %s, is not of the kind that made the rules (%s)", path, program, mode)
 	}
 	return path, nil
 }
