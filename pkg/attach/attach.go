@@ -26,6 +26,7 @@ import (
 // namespace. kernel.Netlink is the real one.
 type Kernel interface {
 	Links() ([]netstate.Link, error)
+	Link(index int) (netstate.Link, error)
 	Rules(f policy.Family, keep func(*kernel.FoundRule) bool) ([]kernel.FoundRule, error)
 	RulesUpTo(f policy.Family, last uint32, keep func(*kernel.FoundRule) bool) ([]kernel.FoundRule, error)
 	AddRule(policy.Rule) error

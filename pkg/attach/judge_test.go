@@ -2,13 +2,13 @@ package attach_test
 
 import (
 	"context"
-	"net"
 	"net/netip"
 	"strings"
 	"testing"
 
 	"github.com/railtune/railtune/pkg/attach"
 	"github.com/railtune/railtune/pkg/cnierr"
+	"github.com/railtune/railtune/pkg/hwaddr"
 	"github.com/railtune/railtune/pkg/neigh"
 	"github.com/railtune/railtune/pkg/testbed"
 )
@@ -64,7 +64,7 @@ func TestJudge(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			c.found.Addr, c.found.Message = netip.MustParseAddr("10.61.1.11"), "what was found"
-			c.found.Answers = []neigh.Answer{{MAC: net.HardwareAddr{2, 0, 0, 0, 0, 9}, Owner: "net9"}}
+			c.found.Answers = []neigh.Answer{{MAC: hwaddr.MAC{2, 0, 0, 0, 0, 9}, Owner: "net9"}}
 			wire := &fakeWire{found: c.found}
 			err := addWith(t, pod, wire, c.verify)
 			if cnierr.CodeOf(err, 0) != c.want {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/netip"
 	"strings"
 	"time"
@@ -175,7 +174,7 @@ func (r *Rail) neighRail(l *netstate.Link) neigh.Rail {
 // effectiveARPIgnore reads a link's setting, "" where that cannot be. The link is looked
 // up anew: it may have come after the observation.
 func (r *Rail) effectiveARPIgnore(ifindex int) string {
-	link, err := net.InterfaceByIndex(ifindex)
+	link, err := r.Kernel.Link(ifindex)
 	if err != nil {
 		return ""
 	}

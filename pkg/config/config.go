@@ -8,12 +8,12 @@ package config
 
 import (
 	"encoding/json"
-	"net"
 	"net/netip"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/railtune/railtune/pkg/hwaddr"
 	"github.com/railtune/railtune/pkg/sysctl"
 )
 
@@ -94,7 +94,7 @@ type Verify struct {
 	Peers    []netip.Addr
 	PeerMode string // Enforce or Warn
 	// AnycastMACs may answer for several addresses; each once, 6 or 20 bytes.
-	AnycastMACs  []net.HardwareAddr
+	AnycastMACs  []hwaddr.MAC
 	RequireReply bool          // silence is a failure too
 	Timeout      time.Duration // above 0, at most MaxTimeout
 	// GID is about the RoCE v2 GIDs of the rail's addresses: Enforce, Warn or Off.

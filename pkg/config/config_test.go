@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"net"
 	"net/netip"
 	"reflect"
 	"strings"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/railtune/railtune/pkg/cnierr"
+	"github.com/railtune/railtune/pkg/hwaddr"
 )
 
 func parse(t *testing.T, conf string) *Config {
@@ -68,8 +68,8 @@ func TestEverything(t *testing.T) {
 			"requireReply":true,"timeout":"1.5s","gid":"enforce"},
 		"firewall":{"acceptRails":true},
 		"logFile":"/var/log/railtune.log","logLevel":"debug","prevResult":{"cniVersion":"1.1.0", "ips":[]}}`)
-	mac6, _ := net.ParseMAC("00:00:5e:00:01:01")
-	mac20, _ := net.ParseMAC("80:00:00:48:fe:80:00:00:00:00:00:00:7c:fe:90:03:00:10:23:45")
+	mac6, _ := hwaddr.ParseMAC("00:00:5e:00:01:01")
+	mac20, _ := hwaddr.ParseMAC("80:00:00:48:fe:80:00:00:00:00:00:00:7c:fe:90:03:00:10:23:45")
 	var peers []netip.Addr
 	for _, a := range strings.Fields("10.9.0.5 10.9.0.6 fd5a::4 fd5a::5 fd5a::6 fd5a::7 10.9.0.8 10.9.0.9") {
 		peers = append(peers, netip.MustParseAddr(a))
@@ -82,7 +82,7 @@ func TestEverything(t *testing.T) {
 			{netip.MustParsePrefix("10.64.0.0/16"), netip.Addr{}},
 		},
 		Verify: Verify{
-			Mode: "warn", Peers: peers, PeerMode: "enforce", AnycastMACs: []net.HardwareAddr{mac6, mac20},
+			Mode: "warn", Peers: peers, PeerMode: "enforce", AnycastMACs: []hwaddr.MAC{mac6, mac20},
 			RequireReply: true, Timeout: 1500 * time.Millisecond, GID: "enforce",
 		},
 		Firewall: Firewall{AcceptRails: true},

@@ -2,9 +2,10 @@ package config
 
 import (
 	"bytes"
-	"net"
 	"slices"
 	"time"
+
+	"github.com/railtune/railtune/pkg/hwaddr"
 )
 
 // decode takes the verify object.
@@ -64,13 +65,13 @@ func (v *Verify) anycastMACs(n node, r *report) {
 			r.add("%s is %s, %s; give a MAC in quotes", e.path, e.kind(), e.show())
 			continue
 		}
-		mac, err := net.ParseMAC(e.str())
+		mac, err := hwaddr.ParseMAC(e.str())
 		switch {
 		case err != nil, len(mac) != 6 && len(mac) != 20:
 			r.add("%s: %s is not a MAC of 6 or 20 bytes; give one such as \"00:00:5e:00:01:01\"", e.path, e.show())
 		case isGroup(mac):
 			r.add("%s is %s, which no single station has; give the MAC of a gateway", e.path, mac)
-		case !slices.ContainsFunc(v.AnycastMACs, func(m net.HardwareAddr) bool { return bytes.Equal(m, mac) }):
+		case !slices.ContainsFunc(v.AnycastMACs, func(m hwaddr.MAC) bool { return bytes.Equal(m, mac) }):
 			v.AnycastMACs = append(v.AnycastMACs, mac)
 		}
 	}
@@ -79,7 +80,7 @@ func (v *Verify) anycastMACs(n node, r *report) {
 // isGroup tells whether a link-layer address is zero, broadcast or multicast:
 // on Ethernet by the group bit (IEEE 802), on InfiniBand by the GID behind the
 // four bytes of flags and queue pair (RFC 4391, section 9.1.1).
-func isGroup(mac net.HardwareAddr) bool {
+func isGroup(mac hwaddr.MAC) bool {
 	if bytes.Count(mac, []byte{0}) == len(mac) {
 		return true
 	}

@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/railtune/railtune/pkg/cnierr"
 	"github.com/railtune/railtune/pkg/kernel"
 	"github.com/railtune/railtune/pkg/policy"
 	"github.com/railtune/railtune/pkg/testbed"
@@ -277,26 +277,78 @@ route add default via 169.254.1.1 dev eth0
 	})
 }
 
-// TestDump: an interrupted dump is repeated, and never passes for a whole one.
-func TestDump(t *testing.T) {
-	for _, interrupted := range []int{0, 1, 9} {
-		calls := 0
-		err := kernel.Dump("things", func() error {
-			if calls++; calls <= interrupted {
-				return unix.EINTR
-			}
-			return nil
-		})
-		if err != nil || calls != interrupted+1 {
-			t.Errorf("interrupted %d times: %v after %d calls", interrupted, err, calls)
+// TestKernelsWords: an error carries the kernel's own explanation and is its errno.
+func TestKernelsWords(t *testing.T) {
+	k, err := kernel.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	err = k.AddRoute(policy.Route{Dst: netip.MustParsePrefix("10.0.0.0/8"), GW: netip.MustParsePrefix("192.0.2.1/32").Addr(), IfIndex: 1, Table: 7200001})
+	if !errors.Is(err, unix.ENETUNREACH) && !errors.Is(err, unix.ENETDOWN) && !errors.Is(err, unix.EPERM) {
+		t.Errorf("a next hop nowhere: %v", err)
+	}
+	if errors.Is(err, unix.EPERM) {
+		t.Skip("changing routes needs root")
+	}
+	if !strings.Contains(err.Error(), ": ") {
+		t.Errorf("the kernel's words are missing: %v", err)
+	}
+}
+
+// TestLink: one link alone is what the list of all says of it.
+func TestLink(t *testing.T) {
+	t.Parallel()
+	in(t, "link add net1 type veth peer name other\nlink add link net1 name sub type macvlan\n", func(k *kernel.Netlink) error {
+		links, err := k.Links()
+		if err != nil {
+			return err
 		}
+		for _, want := range links {
+			want.Addrs = nil
+			if got, err := k.Link(want.Index); err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+				t.Errorf("%+v, %v; listed as %+v", got, err, want)
+			}
+		}
+		if _, err := k.Link(1 << 20); !errors.Is(err, unix.ENODEV) {
+			t.Errorf("a link that is not there: %v", err)
+		}
+		return nil
+	})
+}
+
+// TestNSID: a namespace's number is the one that links name their peers' by.
+func TestNSID(t *testing.T) {
+	t.Parallel()
+	peer, stranger := testbed.MustNamespace(t, "peer"), testbed.MustNamespace(t, "stranger")
+	in(t, "link add net1 type veth peer name there netns "+peer.Name+"\n", func(k *kernel.Netlink) error {
+		links, err := k.Links()
+		if err != nil {
+			return err
+		}
+		for _, l := range links {
+			if l.Name != "net1" {
+				continue
+			}
+			if id, err := nsidOf(k, peer); err != nil || id != l.ParentNSID || id < 0 {
+				t.Errorf("%d, %v; the link says %d", id, err, l.ParentNSID)
+			}
+		}
+		if id, err := nsidOf(k, stranger); err != nil || id != -1 {
+			t.Errorf("a namespace that nothing leads to: %d, %v", id, err)
+		}
+		if _, err := k.NSID(-1); !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.EBADF) {
+			t.Errorf("no namespace at all: %v", err)
+		}
+		return nil
+	})
+}
+
+func nsidOf(k *kernel.Netlink, n *testbed.Namespace) (int, error) {
+	f, err := os.Open(n.Path())
+	if err != nil {
+		return 0, err
 	}
-	err := kernel.Dump("things", func() error { return unix.EINTR })
-	if cnierr.CodeOf(err, 0) != cnierr.TryAgain {
-		t.Errorf("interrupted for ever: %v", err)
-	}
-	calls := 0
-	if err := kernel.Dump("things", func() error { calls++; return unix.EPERM }); !errors.Is(err, unix.EPERM) || calls != 1 {
-		t.Errorf("another error: %v after %d calls", err, calls)
-	}
+	defer f.Close()
+	return k.NSID(int(f.Fd()))
 }

@@ -2,21 +2,24 @@ package kernel
 
 import (
 	"encoding/binary"
+	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/railtune/railtune/pkg/netstate"
+	"github.com/railtune/railtune/pkg/nl"
 )
 
 // Links returns all links of the namespace with their addresses, by index.
 func (k *Netlink) Links() ([]netstate.Link, error) {
 	var links []netstate.Link
-	err := Dump("links", func() error {
+	err := nl.Dump("links", func() error {
 		links = links[:0]
-		m := newMessage(unix.RTM_GETLINK, make([]byte, unix.SizeofIfInfomsg))
-		m.uint32(unix.IFLA_EXT_MASK, skipStats)
+		m := nl.NewMessage(unix.RTM_GETLINK, make([]byte, unix.SizeofIfInfomsg))
+		m.Uint32(unix.IFLA_EXT_MASK, skipStats)
 		return k.dump(m, unix.RTM_NEWLINK, func(m []byte) error {
 			l, err := parseLink(m)
 			links = append(links, l)
@@ -36,6 +39,25 @@ func (k *Netlink) Links() ([]netstate.Link, error) {
 	return links, nil
 }
 
+// Link returns one link of the namespace, without its addresses. The error is ENODEV where
+// there is none with this index.
+func (k *Netlink) Link(index int) (l netstate.Link, err error) {
+	header := make([]byte, unix.SizeofIfInfomsg)
+	binary.NativeEndian.PutUint32(header[4:], uint32(index))
+	m := nl.NewMessage(unix.RTM_GETLINK, header)
+	m.Uint32(unix.IFLA_EXT_MASK, skipStats)
+	err = k.socket.Do(m, 0, func(kind uint16, body []byte) (err error) {
+		if kind == unix.RTM_NEWLINK {
+			l, err = parseLink(body)
+		}
+		return err
+	})
+	if err != nil {
+		return netstate.Link{}, fmt.Errorf("reading the link with ifindex %d: %w", index, err)
+	}
+	return l, nil
+}
+
 // skipStats is RTEXT_FILTER_SKIP_STATS (include/uapi/linux/rtnetlink.h, since Linux
 // 4.4): without it most of an answer is counters.
 const skipStats = 1 << 3
@@ -47,17 +69,17 @@ const carrier = unix.IFF_LOWER_UP | unix.IFF_RUNNING
 // parseLink decodes an RTM_NEWLINK message (include/uapi/linux/if_link.h).
 func parseLink(m []byte) (netstate.Link, error) {
 	if len(m) < unix.SizeofIfInfomsg {
-		return netstate.Link{}, errShort
+		return netstate.Link{}, nl.ErrShort
 	}
 	// struct ifinfomsg: family, padding, hardware type (u16), index, flags, change (u32 each).
-	flags := nativeUint32(m[8:])
+	flags := nl.Uint32(m[8:])
 	l := netstate.Link{
-		Index: int(nativeUint32(m[4:])), ARPHRD: arphrd(binary.NativeEndian.Uint16(m[2:])),
+		Index: int(nl.Uint32(m[4:])), ARPHRD: arphrd(binary.NativeEndian.Uint16(m[2:])),
 		Up: flags&unix.IFF_UP != 0, Carrier: flags&carrier == carrier,
 		NoARP: flags&unix.IFF_NOARP != 0, Loopback: flags&unix.IFF_LOOPBACK != 0,
 		ParentNSID: -1,
 	}
-	err := eachAttr(m[unix.SizeofIfInfomsg:], func(kind uint16, v []byte) {
+	err := nl.EachAttr(m[unix.SizeofIfInfomsg:], func(kind uint16, v []byte) {
 		switch kind {
 		case unix.IFLA_IFNAME:
 			l.Name = unix.ByteSliceToString(v)
@@ -66,13 +88,13 @@ func parseLink(m []byte) (netstate.Link, error) {
 				l.MAC = slices.Clone(v)
 			}
 		case unix.IFLA_MTU:
-			l.MTU = int(nativeUint32(v))
+			l.MTU = int(nl.Uint32(v))
 		case unix.IFLA_LINK:
-			l.Parent = int(nativeUint32(v))
+			l.Parent = int(nl.Uint32(v))
 		case unix.IFLA_LINK_NETNSID:
-			l.ParentNSID = int(int32(nativeUint32(v)))
+			l.ParentNSID = int(int32(nl.Uint32(v)))
 		case unix.IFLA_MASTER:
-			l.Master = int(nativeUint32(v))
+			l.Master = int(nl.Uint32(v))
 		case unix.IFLA_LINKINFO:
 			l.Kind, l.VRFTable = parseLinkInfo(v)
 		}
@@ -85,7 +107,7 @@ func parseLink(m []byte) (netstate.Link, error) {
 // vrf_fill_slave_info).
 func parseLinkInfo(b []byte) (kind string, vrfTable uint32) {
 	master, said := "", []byte(nil)
-	_ = eachAttr(b, func(attr uint16, v []byte) {
+	_ = nl.EachAttr(b, func(attr uint16, v []byte) {
 		switch attr {
 		case unix.IFLA_INFO_KIND:
 			kind = unix.ByteSliceToString(v)
@@ -96,9 +118,9 @@ func parseLinkInfo(b []byte) (kind string, vrfTable uint32) {
 		}
 	})
 	if master == "vrf" {
-		_ = eachAttr(said, func(attr uint16, v []byte) {
+		_ = nl.EachAttr(said, func(attr uint16, v []byte) {
 			if attr == unix.IFLA_VRF_PORT_TABLE {
-				vrfTable = nativeUint32(v)
+				vrfTable = nl.Uint32(v)
 			}
 		})
 	}
@@ -126,18 +148,52 @@ func arphrd(kind uint16) uint16 {
 // addrs returns all addresses by link index, in the kernel's order.
 func (k *Netlink) addrs() (map[int][]netstate.Addr, error) {
 	var out map[int][]netstate.Addr
-	err := Dump("addresses", func() error {
+	err := nl.Dump("addresses", func() error {
 		out = map[int][]netstate.Addr{}
-		m := newMessage(unix.RTM_GETADDR, make([]byte, unix.SizeofIfAddrmsg)) // AF_UNSPEC
-		return k.dump(m, unix.RTM_NEWADDR, func(m []byte) error {
-			a, index, err := parseAddr(m)
-			if err == nil && a.Prefix.IsValid() {
-				out[index] = append(out[index], a)
-			}
-			return err
-		})
+		return k.eachAddr(unix.AF_UNSPEC, 0, func(a foundAddr) { out[a.ifindex] = append(out[a.ifindex], a.Addr) })
 	})
 	return out, err
+}
+
+// IPv6Flags returns the flags (unix.IFA_F_…) of each IPv6 address of a link; none where
+// there is no such link.
+func (k *Netlink) IPv6Flags(ifindex int) (map[netip.Addr]uint32, error) {
+	var out map[netip.Addr]uint32
+	err := nl.Dump("IPv6 addresses", func() error {
+		out = map[netip.Addr]uint32{}
+		err := k.eachAddr(unix.AF_INET6, ifindex, func(a foundAddr) {
+			// A kernel without IPv6 lists IPv4, one before Linux 4.20 that of every link.
+			if addr := a.Prefix.Addr(); addr.Is6() && a.ifindex == ifindex {
+				out[addr] = a.flags
+			}
+		})
+		if errors.Is(err, unix.ENODEV) {
+			return nil
+		}
+		return err
+	})
+	return out, err
+}
+
+// eachAddr calls f for the addresses of a link, or of all for 0, as far as the kernel filters.
+func (k *Netlink) eachAddr(family uint8, ifindex int, f func(foundAddr)) error {
+	header := make([]byte, unix.SizeofIfAddrmsg)
+	header[0] = family
+	binary.NativeEndian.PutUint32(header[4:], uint32(ifindex))
+	return k.dump(nl.NewMessage(unix.RTM_GETADDR, header), unix.RTM_NEWADDR, func(m []byte) error {
+		a, err := parseAddr(m)
+		if err == nil && a.Prefix.IsValid() {
+			f(a)
+		}
+		return err
+	})
+}
+
+// foundAddr is an address as the kernel has it.
+type foundAddr struct {
+	netstate.Addr
+	ifindex int
+	flags   uint32
 }
 
 // IFA_PROTO and its value for addresses made from router advertisements, since
@@ -148,21 +204,21 @@ const (
 )
 
 // parseAddr decodes an RTM_NEWADDR message (include/uapi/linux/if_addr.h).
-func parseAddr(m []byte) (netstate.Addr, int, error) {
+func parseAddr(m []byte) (foundAddr, error) {
 	if len(m) < unix.SizeofIfAddrmsg {
-		return netstate.Addr{}, 0, errShort
+		return foundAddr{}, nl.ErrShort
 	}
 	// struct ifaddrmsg: family, prefix length, flags, scope (u8 each), index (u32).
 	var local, address netip.Addr
 	flags, proto := uint32(m[2]), uint8(0)
-	err := eachAttr(m[unix.SizeofIfAddrmsg:], func(kind uint16, v []byte) {
+	err := nl.EachAttr(m[unix.SizeofIfAddrmsg:], func(kind uint16, v []byte) {
 		switch kind {
 		case unix.IFA_LOCAL:
 			local, _ = netip.AddrFromSlice(v)
 		case unix.IFA_ADDRESS:
 			address, _ = netip.AddrFromSlice(v)
 		case unix.IFA_FLAGS:
-			flags = nativeUint32(v)
+			flags = nl.Uint32(v)
 		case ifaProto:
 			if len(v) > 0 {
 				proto = v[0]
@@ -170,12 +226,12 @@ func parseAddr(m []byte) (netstate.Addr, int, error) {
 		}
 	})
 	bits := int(m[1])
-	a := netstate.Addr{
+	a := foundAddr{ifindex: int(nl.Uint32(m[4:])), flags: flags, Addr: netstate.Addr{
 		Tentative: flags&unix.IFA_F_TENTATIVE != 0 && flags&unix.IFA_F_OPTIMISTIC == 0,
 		DADFailed: flags&unix.IFA_F_DADFAILED != 0,
 		FromRA: address.Is6() && (proto == ifaProtoKernelRA ||
 			proto == 0 && flags&(unix.IFA_F_MANAGETEMPADDR|unix.IFA_F_TEMPORARY) != 0),
-	}
+	}}
 	// With a peer, IFA_ADDRESS is the peer's and the length is the peer prefix's.
 	switch {
 	case !local.IsValid() || local == address:
@@ -184,5 +240,5 @@ func parseAddr(m []byte) (netstate.Addr, int, error) {
 		a.Prefix = netip.PrefixFrom(local, local.BitLen())
 		a.Peer = netip.PrefixFrom(address, bits)
 	}
-	return a, int(nativeUint32(m[4:])), err
+	return a, err
 }

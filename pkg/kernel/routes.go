@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/railtune/railtune/pkg/nl"
 	"github.com/railtune/railtune/pkg/policy"
 )
 
@@ -34,10 +35,10 @@ type RouteFilter struct {
 func (k *Netlink) Routes(f policy.Family, filter RouteFilter) ([]FoundRoute, error) {
 	m := newRoute(unix.RTM_GETROUTE, rtmsg{family: uint8(f), protocol: filter.Protocol}, filter.Table)
 	if filter.IfIndex != 0 {
-		m.uint32(unix.RTA_OIF, uint32(filter.IfIndex))
+		m.Uint32(unix.RTA_OIF, uint32(filter.IfIndex))
 	}
 	var out []FoundRoute
-	err := Dump(f.String()+" routes", func() error {
+	err := nl.Dump(f.String()+" routes", func() error {
 		out = out[:0]
 		return ignoreNoTable(k.dump(m, unix.RTM_NEWROUTE, func(m []byte) error {
 			h, attrs, err := parseRtmsg(m)
@@ -77,20 +78,20 @@ func parseRoute(h rtmsg, attrs []byte) (FoundRoute, error) {
 	if f == policy.IPv4 {
 		r.Scope = policy.Scope(h.scope)
 	}
-	err := eachAttr(attrs, func(kind uint16, v []byte) {
+	err := nl.EachAttr(attrs, func(kind uint16, v []byte) {
 		switch kind {
 		case unix.RTA_DST:
 			r.Dst = prefixOf(v, int(h.dstLen))
 		case unix.RTA_OIF:
-			r.IfIndex = int(nativeUint32(v))
+			r.IfIndex = int(nl.Uint32(v))
 		case unix.RTA_GATEWAY:
 			r.GW = addrOf(v)
 		case unix.RTA_PREFSRC:
 			r.Src = addrOf(v)
 		case unix.RTA_PRIORITY:
-			r.Metric = nativeUint32(v)
+			r.Metric = nl.Uint32(v)
 		case unix.RTA_TABLE:
-			r.Table = nativeUint32(v)
+			r.Table = nl.Uint32(v)
 		case unix.RTA_MULTIPATH:
 			r.More = true
 		case unix.RTA_METRICS:
@@ -101,12 +102,12 @@ func parseRoute(h rtmsg, attrs []byte) (FoundRoute, error) {
 }
 
 func parseMetrics(b []byte) (mtu, advMSS uint32) {
-	_ = eachAttr(b, func(kind uint16, v []byte) {
+	_ = nl.EachAttr(b, func(kind uint16, v []byte) {
 		switch kind {
 		case unix.RTAX_MTU:
-			mtu = nativeUint32(v)
+			mtu = nl.Uint32(v)
 		case unix.RTAX_ADVMSS:
-			advMSS = nativeUint32(v)
+			advMSS = nl.Uint32(v)
 		}
 	})
 	return mtu, advMSS
@@ -127,18 +128,18 @@ func addrOf(b []byte) netip.Addr {
 // AddRoute makes a route; one with the same table, destination and metric is an
 // error (EEXIST), whatever its device.
 func (k *Netlink) AddRoute(r policy.Route) error {
-	return k.socket.change(routeMessage(unix.RTM_NEWROUTE, r), unix.NLM_F_CREATE|unix.NLM_F_EXCL)
+	return k.socket.Change(routeMessage(unix.RTM_NEWROUTE, r), unix.NLM_F_CREATE|unix.NLM_F_EXCL)
 }
 
 // DelRoute removes exactly this route; one that is not there is no error.
 func (k *Netlink) DelRoute(r policy.Route) error {
-	if err := k.socket.change(routeMessage(unix.RTM_DELROUTE, r), 0); err != nil && !gone(err) {
+	if err := k.socket.Change(routeMessage(unix.RTM_DELROUTE, r), 0); err != nil && !gone(err) {
 		return err
 	}
 	return nil
 }
 
-func routeMessage(kind uint16, r policy.Route) message {
+func routeMessage(kind uint16, r policy.Route) nl.Message {
 	h := rtmsg{
 		family: uint8(r.Family()), dstLen: uint8(r.Dst.Bits()), protocol: r.Protocol, scope: uint8(r.Scope), kind: unix.RTN_UNICAST,
 	}
@@ -146,38 +147,38 @@ func routeMessage(kind uint16, r policy.Route) message {
 		h.kind = unix.RTN_LOCAL
 	}
 	m := newRoute(kind, h, r.Table)
-	m.addr(unix.RTA_DST, r.Dst.Addr())
+	m.Addr(unix.RTA_DST, r.Dst.Addr())
 	if r.Src.IsValid() {
-		m.addr(unix.RTA_PREFSRC, r.Src)
+		m.Addr(unix.RTA_PREFSRC, r.Src)
 	}
 	if r.GW.IsValid() {
-		m.addr(unix.RTA_GATEWAY, r.GW)
+		m.Addr(unix.RTA_GATEWAY, r.GW)
 	}
 	if r.Metric != 0 {
-		m.uint32(unix.RTA_PRIORITY, r.Metric)
+		m.Uint32(unix.RTA_PRIORITY, r.Metric)
 	}
 	if r.MTU != 0 || r.AdvMSS != 0 {
-		m.nest(unix.RTA_METRICS, func() {
+		m.Nest(unix.RTA_METRICS, func() {
 			if r.MTU != 0 {
-				m.uint32(unix.RTAX_MTU, r.MTU)
+				m.Uint32(unix.RTAX_MTU, r.MTU)
 			}
 			if r.AdvMSS != 0 {
-				m.uint32(unix.RTAX_ADVMSS, r.AdvMSS)
+				m.Uint32(unix.RTAX_ADVMSS, r.AdvMSS)
 			}
 		})
 	}
-	m.uint32(unix.RTA_OIF, uint32(r.IfIndex))
+	m.Uint32(unix.RTA_OIF, uint32(r.IfIndex))
 	return m
 }
 
 // newRoute returns a message with its table, 0 for none.
-func newRoute(kind uint16, h rtmsg, table uint32) message {
+func newRoute(kind uint16, h rtmsg, table uint32) nl.Message {
 	if table < wideTable {
 		h.table = uint8(table)
-		return newMessage(kind, h.bytes())
+		return nl.NewMessage(kind, h.bytes())
 	}
-	m := newMessage(kind, h.bytes())
-	m.uint32(unix.RTA_TABLE, table)
+	m := nl.NewMessage(kind, h.bytes())
+	m.Uint32(unix.RTA_TABLE, table)
 	return m
 }
 
@@ -189,6 +190,8 @@ type Hop struct {
 	Kind int
 	// Protocol says who made the route; only Match tells.
 	Protocol uint8
+	// Table is where the route is.
+	Table uint32
 }
 
 // Lookup asks where a packet would leave. from and ifindex (a socket bound to the
@@ -220,19 +223,22 @@ func (k *Netlink) DefaultThrough(f policy.Family, ifindex int) (hop Hop, ok bool
 
 func (k *Netlink) lookup(to, from netip.Addr, ifindex int, flags uint32) (Hop, error) {
 	h := rtmsg{family: uint8(policy.FamilyOf(to)), dstLen: uint8(to.BitLen()), flags: flags}
+	if to.Is4() {
+		h.flags |= unix.RTM_F_LOOKUP_TABLE // IPv6 always tells (net/ipv6/route.c), and refuses the flag
+	}
 	if from.IsValid() {
 		h.srcLen = uint8(from.BitLen())
 	}
-	m := newMessage(unix.RTM_GETROUTE, h.bytes())
-	m.addr(unix.RTA_DST, to)
+	m := nl.NewMessage(unix.RTM_GETROUTE, h.bytes())
+	m.Addr(unix.RTA_DST, to)
 	if ifindex != 0 {
-		m.uint32(unix.RTA_OIF, uint32(ifindex))
+		m.Uint32(unix.RTA_OIF, uint32(ifindex))
 	}
 	if from.IsValid() {
-		m.addr(unix.RTA_SRC, from)
+		m.Addr(unix.RTA_SRC, from)
 	}
 	hop, answered := Hop{}, false
-	err := k.socket.do(m, 0, func(kind uint16, m []byte) error {
+	err := k.socket.Do(m, 0, func(kind uint16, m []byte) error {
 		if kind != unix.RTM_NEWROUTE || answered {
 			return nil
 		}
@@ -241,7 +247,7 @@ func (k *Netlink) lookup(to, from netip.Addr, ifindex int, flags uint32) (Hop, e
 			return err
 		}
 		r, err := parseRoute(h, attrs)
-		hop, answered = Hop{IfIndex: r.IfIndex, GW: r.GW, Kind: r.Kind, Protocol: r.Protocol}, true
+		hop, answered = Hop{IfIndex: r.IfIndex, GW: r.GW, Kind: r.Kind, Protocol: r.Protocol, Table: r.Table}, true
 		return err
 	})
 	if err == nil && !answered {

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/railtune/railtune/pkg/nl"
 	"github.com/railtune/railtune/pkg/policy"
 )
 
@@ -36,38 +37,26 @@ func (k *Netlink) Rules(f policy.Family, keep func(*FoundRule) bool) ([]FoundRul
 func (k *Netlink) RulesUpTo(f policy.Family, last uint32, keep func(*FoundRule) bool) ([]FoundRule, error) {
 	var out []FoundRule
 	var r FoundRule // one for all, as keep makes it escape
-	err := Dump(f.String()+" rules", func() error {
+	err := nl.Dump(f.String()+" rules", func() error {
 		out = out[:0]
-		m := newMessage(unix.RTM_GETRULE, rtmsg{family: uint8(f)}.bytes())
+		m := nl.NewMessage(unix.RTM_GETRULE, rtmsg{family: uint8(f)}.bytes())
 		err := k.dump(m, unix.RTM_NEWRULE, func(body []byte) (err error) {
 			switch r, err = parseRule(body); {
 			case err != nil:
 				return err
 			case r.Priority > last:
-				return errEnough
+				return nl.ErrEnough
 			case r.Family == f && keep(&r):
 				out = append(out, r)
 			}
 			return nil
 		})
-		if errors.Is(err, errEnough) {
-			return k.reopen()
+		if errors.Is(err, nl.ErrEnough) {
+			return k.socket.Reopen()
 		}
 		return err
 	})
 	return out, err
-}
-
-// reopen replaces the socket by one that no abandoned list is in the way of.
-func (k *Netlink) reopen() error {
-	s, err := openSocket()
-	if err != nil {
-		return err
-	}
-	s.buf = k.socket.buf
-	k.socket.close()
-	k.socket = s
-	return nil
 }
 
 // parseRule decodes an RTM_NEWRULE message (include/uapi/linux/fib_rules.h).
@@ -78,22 +67,22 @@ func parseRule(m []byte) (FoundRule, error) {
 	}
 	r := FoundRule{Rule: policy.Rule{Family: policy.Family(h.family), Action: policy.Action(h.kind), Table: uint32(h.table)}}
 	r.More = h.tos != 0 || h.dstLen != 0 || h.flags&unix.FIB_RULE_INVERT != 0
-	err = eachAttr(attrs, func(kind uint16, v []byte) {
+	err = nl.EachAttr(attrs, func(kind uint16, v []byte) {
 		switch kind {
 		case unix.FRA_SRC:
 			r.From = prefixOf(v, int(h.srcLen))
 		case unix.FRA_OIFNAME:
 			r.OIF = unix.ByteSliceToString(v)
 		case unix.FRA_PRIORITY:
-			r.Priority = nativeUint32(v)
+			r.Priority = nl.Uint32(v)
 		case unix.FRA_TABLE:
-			r.Table = nativeUint32(v)
+			r.Table = nl.Uint32(v)
 		case unix.FRA_PROTOCOL:
 			if len(v) > 0 {
 				r.Protocol = v[0]
 			}
 		case unix.FRA_SUPPRESS_PREFIXLEN, unix.FRA_SUPPRESS_IFGROUP:
-			r.More = r.More || nativeUint32(v) != noSuppress
+			r.More = r.More || nl.Uint32(v) != noSuppress
 		default: // the kernel reports selectors only where they are set
 			r.More = true
 		}
@@ -109,19 +98,19 @@ const noSuppress = 0xffffffff
 
 // AddRule makes a rule; the same rule made before is an error (EEXIST).
 func (k *Netlink) AddRule(r policy.Rule) error {
-	return k.socket.change(ruleMessage(unix.RTM_NEWRULE, r), unix.NLM_F_CREATE|unix.NLM_F_EXCL)
+	return k.socket.Change(ruleMessage(unix.RTM_NEWRULE, r), unix.NLM_F_CREATE|unix.NLM_F_EXCL)
 }
 
 // DelRule removes a rule; one that is not there is no error. The device of a rule
 // need not exist any more.
 func (k *Netlink) DelRule(r policy.Rule) error {
-	if err := k.socket.change(ruleMessage(unix.RTM_DELRULE, r), 0); err != nil && !gone(err) {
+	if err := k.socket.Change(ruleMessage(unix.RTM_DELRULE, r), 0); err != nil && !gone(err) {
 		return err
 	}
 	return nil
 }
 
-func ruleMessage(kind uint16, r policy.Rule) message {
+func ruleMessage(kind uint16, r policy.Rule) nl.Message {
 	h := rtmsg{family: uint8(r.Family), kind: uint8(r.Action)}
 	if r.From.IsValid() {
 		h.srcLen = uint8(r.From.Bits())
@@ -129,19 +118,19 @@ func ruleMessage(kind uint16, r policy.Rule) message {
 	if r.Table < wideTable {
 		h.table = uint8(r.Table)
 	}
-	m := newMessage(kind, h.bytes())
+	m := nl.NewMessage(kind, h.bytes())
 	if r.From.IsValid() {
-		m.addr(unix.FRA_SRC, r.From.Addr())
+		m.Addr(unix.FRA_SRC, r.From.Addr())
 	}
-	m.uint32(unix.FRA_PRIORITY, r.Priority)
+	m.Uint32(unix.FRA_PRIORITY, r.Priority)
 	if r.Table >= wideTable {
-		m.uint32(unix.FRA_TABLE, r.Table)
+		m.Uint32(unix.FRA_TABLE, r.Table)
 	}
 	if r.OIF != "" {
-		m.attr(unix.FRA_OIFNAME, append([]byte(r.OIF), 0)...)
+		m.Attr(unix.FRA_OIFNAME, append([]byte(r.OIF), 0)...)
 	}
 	if r.Protocol != 0 {
-		m.attr(unix.FRA_PROTOCOL, r.Protocol)
+		m.Attr(unix.FRA_PROTOCOL, r.Protocol)
 	}
 	return m
 }

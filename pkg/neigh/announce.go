@@ -48,7 +48,7 @@ func announce(via port, link Link, addrs []netip.Addr) error {
 		}
 		if states == nil {
 			var err error
-			if states, err = nd.States(link.Index); err != nil {
+			if states, err = statesOnce(link.Index); err != nil {
 				errs = append(errs, err)
 				break
 			}
@@ -77,7 +77,7 @@ func SolicitRouter(link Link) error {
 	if link.unaskable() != "" || !link.Carrier {
 		return nil
 	}
-	states, err := nd.States(link.Index)
+	states, err := statesOnce(link.Index)
 	if err != nil {
 		return cnierr.New(cnierr.Link, "soliciting a router on %s: %w", link.Name, err)
 	}

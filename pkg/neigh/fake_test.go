@@ -3,7 +3,6 @@ package neigh
 import (
 	"context"
 	"fmt"
-	"net"
 	"net/netip"
 	"testing"
 	"time"
@@ -11,8 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/railtune/railtune/pkg/cnierr"
+	"github.com/railtune/railtune/pkg/hwaddr"
+	"github.com/railtune/railtune/pkg/kernel"
 	"github.com/railtune/railtune/pkg/neigh/arp"
 	"github.com/railtune/railtune/pkg/neigh/internal/packet"
+	"github.com/railtune/railtune/pkg/policy"
 )
 
 // fakePort is a link whose transmit queue can be full, and which nobody answers
@@ -54,13 +56,14 @@ func newFakePort(t testing.TB) *fakePort {
 func proveOn(t testing.TB, f *fakePort, req Request) Report {
 	t.Helper()
 	req.Rail = Rail{
-		Link:  Link{Index: 7, Name: "net1", MAC: net.HardwareAddr{2, 0, 0, 0, 0, 1}, Up: true, Carrier: true, ARPType: arpEthernet},
+		Link:  Link{Index: 7, Name: "net1", MAC: hwaddr.MAC{2, 0, 0, 0, 0, 1}, Up: true, Carrier: true, ARPType: arpEthernet},
 		Addrs: []netip.Prefix{netip.MustParsePrefix("10.61.1.1/16")},
 	}
 	p, err := plan(req)
 	if err != nil {
 		t.Fatal(err)
 	}
+	defer p.close()
 	s, err := newSession(context.Background(), req.Rail.Link, f)
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +161,7 @@ func TestTimeoutBeforeAPeersTurn(t *testing.T) {
 func TestFullNeighbourTableIsNamed(t *testing.T) {
 	t.Parallel()
 	f := newFakePort(t)
-	link := Link{Index: 7, Name: "net1", MAC: net.HardwareAddr{2, 0, 0, 0, 0, 1}, Up: true, Carrier: true, ARPType: arpEthernet}
+	link := Link{Index: 7, Name: "net1", MAC: hwaddr.MAC{2, 0, 0, 0, 0, 1}, Up: true, Carrier: true, ARPType: arpEthernet}
 	for _, refused := range []uint64{0, 3} {
 		p, err := plan(Request{
 			Rail:    Rail{Link: link, Addrs: []netip.Prefix{netip.MustParsePrefix("10.61.1.1/16")}},
@@ -168,9 +171,9 @@ func TestFullNeighbourTableIsNamed(t *testing.T) {
 			t.Fatal(err)
 		}
 		readings := uint64(0)
-		p.table.read = func(int) (table, bool) { // fakeTable: the limit is the whole host's, so no test may lower it
+		p.table.read = func(policy.Family) (kernel.NeighbourTable, bool) { // fakeTable: the limit is the whole host's, so no test may lower it
 			readings++
-			return table{entries: 1024, limit: 1024, refused: 7 + (readings-1)*refused}, true
+			return kernel.NeighbourTable{Entries: 1024, Limit: 1024, Refused: 7 + (readings-1)*refused}, true
 		}
 		s, err := newSession(context.Background(), link, f)
 		if err != nil {
@@ -192,10 +195,11 @@ func TestFullNeighbourTableIsNamed(t *testing.T) {
 // The kernel's own numbers are read, not only the fake's.
 func TestReadTable(t *testing.T) {
 	t.Parallel()
-	for _, family := range []int{unix.AF_INET, unix.AF_INET6} {
-		got, ok := readTable(family)
-		if !ok || got.limit == 0 {
-			t.Errorf("family %d: %+v, read %v", family, got, ok)
+	var k lists
+	defer k.close()
+	for _, family := range []policy.Family{policy.IPv4, policy.IPv6} {
+		if got, ok := k.table(family); !ok || got.Limit == 0 {
+			t.Errorf("%s: %+v, read %v", family, got, ok)
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/railtune/railtune/pkg/cnierr"
-	"github.com/railtune/railtune/pkg/neigh/nd"
 )
 
 // pod6 is a pod with IPv6, whose links take no part in autoconfiguration and
@@ -33,7 +32,7 @@ func (p *pod) linkLocal(link Link) (addr netip.Addr) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	p.in(p.ns, func() error {
-		states, err := nd.States(link.Index)
+		states, err := statesOnce(link.Index)
 		for a := range states {
 			if a.IsLinkLocalUnicast() {
 				addr = a

@@ -15,6 +15,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"github.com/railtune/railtune/pkg/hwaddr"
 	"github.com/railtune/railtune/pkg/testbed"
 )
 
@@ -104,13 +105,13 @@ func (p *pod) rail(addrs ...string) Rail {
 	p.Helper()
 	number := len(p.rails) + 1
 	name, port := fmt.Sprintf("net%d", number), fmt.Sprintf("p%d", ports.Add(1))
-	mac := net.HardwareAddr{0x02, 0, 0, 0, byte(p.number), byte(number)}
+	mac := hwaddr.MAC{0x02, 0, 0, 0, byte(p.number), byte(number)}
 	var index int
 	p.in(p.fabric, func() error {
 		veth := &netlink.Veth{
 			LinkAttrs:     netlink.LinkAttrs{Name: port},
 			PeerName:      name,
-			PeerNamespace: netlink.NsFd(int(p.ns.Fd())), PeerHardwareAddr: mac,
+			PeerNamespace: netlink.NsFd(int(p.ns.Fd())), PeerHardwareAddr: net.HardwareAddr(mac),
 		}
 		if err := netlink.LinkAdd(veth); err != nil {
 			return err
@@ -175,6 +176,9 @@ func address(link, a string) error {
 	return netlink.AddrAdd(l, addr)
 }
 
+// carrierFlags are what Link.Carrier means.
+const carrierFlags = unix.IFF_LOWER_UP | unix.IFF_RUNNING
+
 func railOf(name string) (Rail, error) {
 	l, err := netlink.LinkByName(name)
 	if err != nil {
@@ -186,7 +190,7 @@ func railOf(name string) (Rail, error) {
 	}
 	a := l.Attrs()
 	r := Rail{Link: Link{
-		Index: a.Index, Name: a.Name, MAC: a.HardwareAddr, Kind: l.Type(), ARPType: arpEthernet,
+		Index: a.Index, Name: a.Name, MAC: hwaddr.MAC(a.HardwareAddr), Kind: l.Type(), ARPType: arpEthernet,
 		Up: a.RawFlags&unix.IFF_UP != 0, Carrier: a.RawFlags&carrierFlags == carrierFlags, NoARP: a.RawFlags&unix.IFF_NOARP != 0,
 		ParentIndex: a.ParentIndex, ParentNetns: a.NetNsID,
 	}}

@@ -3,6 +3,8 @@ package neigh
 import (
 	"fmt"
 	"strings"
+
+	"github.com/railtune/railtune/pkg/policy"
 )
 
 // Each message is one line: what was found, what it means for RDMA, what to do.
@@ -27,10 +29,11 @@ func (p *proof) sayNotReached(q *question) string {
 
 func (p *proof) sayUnanswered(q *question) string {
 	text := fmt.Sprintf("nobody answered for %s on %s within %s (%d asked): ", q.addr, p.req.Rail.Link.Name, p.req.Timeout, q.sent)
-	if limit := p.full[familyOf(q.addr)]; limit > 0 {
+	family := policy.FamilyOf(q.addr)
+	if limit := p.full[family]; limit > 0 {
 		return text + fmt.Sprintf("neighbour table full (limit %d, all namespaces of this host together): a station on this "+
 			"host could not answer and RDMA cannot resolve it; raise net.%s.neigh.default.gc_thresh3 on the host",
-			limit, strings.ToLower(family(q.addr)))
+			limit, strings.ToLower(family.String()))
 	}
 	return text + "its station may not be up yet, or is not on this link"
 }

@@ -10,9 +10,11 @@ import (
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/vishvananda/netlink"
 
+	"github.com/railtune/railtune/pkg/hwaddr"
 	"github.com/railtune/railtune/pkg/neigh/arp"
 	"github.com/railtune/railtune/pkg/neigh/internal/packet"
 	"github.com/railtune/railtune/pkg/neigh/internal/poll"
+	"github.com/railtune/railtune/pkg/policy"
 )
 
 // prove runs the proof in the pod.
@@ -59,6 +61,7 @@ func (p *pod) proveEach(req Request, addr string, before func(question int)) (re
 		if err != nil {
 			return err
 		}
+		defer proof.close()
 		s, err := proof.open(context.Background())
 		if err != nil {
 			return err
@@ -123,7 +126,7 @@ func (p *pod) onProbe(addr string, do func(from string)) {
 	var from string
 	is := probeFor(addr)
 	p.onARP(p.rails[0].Link, func(a arp.Packet) bool {
-		from = net.HardwareAddr(a.SenderMAC[:]).String()
+		from = hwaddr.MAC(a.SenderMAC[:]).String()
 		return is(a)
 	}, func() bool { do(from); return true })
 }
@@ -133,7 +136,7 @@ func (p *pod) entry(link Link, addr string) (mac string) {
 	p.Helper()
 	want := netip.MustParseAddr(addr)
 	p.in(p.ns, func() error {
-		list, err := neighbours(link.Index, familyOf(want))
+		list, err := netlink.NeighList(link.Index, int(policy.FamilyOf(want)))
 		for _, e := range list {
 			if a, _ := netip.AddrFromSlice(e.IP); a.Unmap() == want {
 				mac = e.HardwareAddr.String()
@@ -147,14 +150,14 @@ func (p *pod) entry(link Link, addr string) (mac string) {
 // poison puts an entry into the pod's kernel.
 func (p *pod) poison(link Link, addr, mac string, state int) {
 	p.Helper()
-	hw, err := net.ParseMAC(mac)
+	hw, err := hwaddr.ParseMAC(mac)
 	if err != nil {
 		p.Fatal(err)
 	}
 	p.in(p.ns, func() error {
 		return netlink.NeighSet(&netlink.Neigh{
-			LinkIndex: link.Index, IP: net.ParseIP(addr), HardwareAddr: hw, State: state,
-			Family: familyOf(netip.MustParseAddr(addr)),
+			LinkIndex: link.Index, IP: net.ParseIP(addr), HardwareAddr: net.HardwareAddr(hw), State: state,
+			Family: int(policy.FamilyOf(netip.MustParseAddr(addr))),
 		})
 	})
 }

@@ -1,11 +1,8 @@
 package neigh
 
 import (
-	"net"
-
-	"github.com/vishvananda/netlink"
-
-	"github.com/railtune/railtune/pkg/neigh/internal/dump"
+	"github.com/railtune/railtune/pkg/hwaddr"
+	"github.com/railtune/railtune/pkg/netstate"
 )
 
 // owners knows which link of this namespace has a MAC.
@@ -13,8 +10,8 @@ type owners struct {
 	self      mac
 	links     map[mac]owner
 	arpIgnore func(ifindex int) string
-	// list reads the namespace's links anew; replaced in tests.
-	list func() ([]netlink.Link, error)
+	// list reads the namespace's links anew.
+	list func() ([]netstate.Link, error)
 }
 
 type owner struct {
@@ -23,14 +20,12 @@ type owner struct {
 	arpIgnore string
 }
 
-func newOwners(req Request) *owners {
+func newOwners(req Request, list func() ([]netstate.Link, error)) *owners {
 	o := &owners{
 		self:      req.Rail.Link.ethernet(),
 		links:     map[mac]owner{},
 		arpIgnore: req.EffectiveARPIgnore,
-		list: func() ([]netlink.Link, error) {
-			return dump.Whole(netlink.LinkList)
-		},
+		list:      list,
 	}
 	for _, s := range req.Siblings {
 		o.add(s.Link.MAC, owner{name: s.Link.Name, ifindex: s.Link.Index, arpIgnore: s.ARPIgnore})
@@ -40,7 +35,7 @@ func newOwners(req Request) *owners {
 }
 
 // add keeps the first link of several with one MAC (ipvlan children).
-func (o *owners) add(address net.HardwareAddr, link owner) {
+func (o *owners) add(address hwaddr.MAC, link owner) {
 	if len(address) != 6 {
 		return
 	}
@@ -67,8 +62,7 @@ func (o *owners) refresh() {
 		return
 	}
 	for _, l := range links {
-		a := l.Attrs()
-		o.add(a.HardwareAddr, owner{name: a.Name, ifindex: a.Index})
+		o.add(l.MAC, owner{name: l.Name, ifindex: l.Index})
 	}
 }
 

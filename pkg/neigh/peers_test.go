@@ -10,6 +10,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 
+	"github.com/railtune/railtune/pkg/hwaddr"
 	"github.com/railtune/railtune/pkg/neigh/arp"
 )
 
@@ -78,7 +79,7 @@ func TestGatewayWithTwoMACs(t *testing.T) {
 	if !got.Severe() {
 		t.Error("a gateway with two MACs is not severe")
 	}
-	req.Anycast = []net.HardwareAddr{second.Link.MAC}
+	req.Anycast = []hwaddr.MAC{second.Link.MAC}
 	expect(t, a.prove(req), "10.61.0.1", OK, first.Link.MAC.String())
 }
 
@@ -133,7 +134,7 @@ func TestPeersWithOneMACAreShared(t *testing.T) {
 		t.Error("two declared NICs with one MAC are not severe")
 	}
 	// The same as a gateway's addresses, or on ipvlan, or declared: healthy.
-	req.Anycast = []net.HardwareAddr{rail.Link.MAC}
+	req.Anycast = []hwaddr.MAC{rail.Link.MAC}
 	expect(t, a.prove(req), "10.61.5.1", OK)
 	req.Anycast, req.Rail.Link.Kind = nil, "ipvlan"
 	report = a.prove(req)
@@ -165,7 +166,7 @@ func TestPeerAnsweredByOwnSiblingIsWrongRail(t *testing.T) {
 // ours is mostly silent; what is judged here is the answer that got through.
 func TestPeerWithOurMACIsShared(t *testing.T) {
 	t.Parallel()
-	link := Link{Index: 7, Name: "net1", MAC: net.HardwareAddr{2, 0, 0, 0, 0, 1}, Up: true, Carrier: true, ARPType: arpEthernet}
+	link := Link{Index: 7, Name: "net1", MAC: hwaddr.MAC{2, 0, 0, 0, 0, 1}, Up: true, Carrier: true, ARPType: arpEthernet}
 	for kind, want := range map[string]Verdict{"": Shared, "ipvlan": OK} {
 		link.Kind = kind
 		p, err := plan(Request{

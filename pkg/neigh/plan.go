@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/railtune/railtune/pkg/neigh/nd"
+	"github.com/railtune/railtune/pkg/policy"
 )
 
 // arpEthernet is ARPHRD_ETHER.
@@ -14,6 +15,7 @@ const arpEthernet = 1
 // proof is a request turned into questions.
 type proof struct {
 	req    Request
+	kernel *lists
 	owners *owners
 	// states are the rail's IPv6 addresses as the kernel has them now.
 	states map[netip.Addr]nd.State
@@ -23,16 +25,21 @@ type proof struct {
 	table                          overflow
 	// full has, for each family with silent neighbours, the limit of the
 	// neighbour table if that overflowed while they were asked, else 0.
-	full map[int]uint32
+	full map[policy.Family]uint32
 	// throughParent: phase 1 is asked from the parent of an ipvlan rail.
 	throughParent bool
 }
 
-// plan decides about each address whether and how it is asked about.
+// plan decides about each address whether and how it is asked about. What it returns
+// must be closed.
 func plan(req Request) (*proof, error) {
 	req.Rail, req.Siblings = normal(req.Rail), normalAll(req.Siblings)
-	p := &proof{req: req, owners: newOwners(req), seen: map[netip.Addr]*question{}, table: overflow{read: readTable}}
+	var k lists
+	p := &proof{
+		req: req, kernel: &k, owners: newOwners(req, k.links), seen: map[netip.Addr]*question{}, table: overflow{read: k.table},
+	}
 	if err := p.readStates(); err != nil {
+		p.close()
 		return nil, err
 	}
 	for _, a := range req.Rail.Addrs {
@@ -64,6 +71,8 @@ func plan(req Request) (*proof, error) {
 	p.prepare()
 	return p, nil
 }
+
+func (p *proof) close() { p.kernel.close() }
 
 // question makes a question about an address that has none yet. An address that
 // is a gateway and a peer is asked about once, as a gateway.
@@ -142,7 +151,7 @@ func (p *proof) readStates() (err error) {
 		wanted = wanted || a.Unmap().Is6()
 	}
 	if wanted {
-		p.states, err = nd.States(p.req.Rail.Link.Index)
+		p.states, err = p.kernel.states(p.req.Rail.Link.Index)
 	}
 	return err
 }

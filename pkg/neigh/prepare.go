@@ -5,6 +5,7 @@ import (
 	"net/netip"
 
 	"github.com/railtune/railtune/pkg/neigh/nd"
+	"github.com/railtune/railtune/pkg/policy"
 )
 
 // unaskable says why nothing can be asked on a link; empty if it can.
@@ -42,20 +43,13 @@ func (p *proof) prepare() {
 		case q.role == Gateway || q.role == Peer:
 			q.sender = p.senderFor(q.addr)
 			if !q.sender.IsValid() {
-				q.skip = fmt.Sprintf("%s has no usable %s address to ask from", link.Name, family(q.addr))
+				q.skip = fmt.Sprintf("%s has no usable %s address to ask from", link.Name, policy.FamilyOf(q.addr))
 			}
 		}
 	}
 	if link.Kind == "ipvlan" && reason == "" && link.Carrier {
 		p.prepareIPVLAN()
 	}
-}
-
-func family(a netip.Addr) string {
-	if a.Is4() {
-		return "IPv4"
-	}
-	return "IPv6"
 }
 
 // prepareIPVLAN moves phase 1 to the parent: the answer to a probe with sender

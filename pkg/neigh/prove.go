@@ -13,6 +13,7 @@ import (
 	"github.com/railtune/railtune/pkg/neigh/arp"
 	"github.com/railtune/railtune/pkg/neigh/internal/packet"
 	"github.com/railtune/railtune/pkg/neigh/nd"
+	"github.com/railtune/railtune/pkg/policy"
 )
 
 // Prove asks about the request's addresses and reports what was found. It must
@@ -20,9 +21,10 @@ import (
 //
 // What is wrong with a neighbour is in the report, not the error. An error
 // means that the proof could not be made: the link went down or away (code
-// Link), sockets are not to be had (code Kernel), or the context was over
-// (wrapped). A clean proof takes about selfWindow without gateway and peers,
-// and quiet more with them; a silent target costs the timeout, once.
+// Link), sockets are not to be had (code Kernel), the list of addresses changed
+// all the time (code TryAgain), or the context was over (wrapped). A clean proof
+// takes about selfWindow without gateway and peers, and quiet more with them; a
+// silent target costs the timeout, once.
 func Prove(ctx context.Context, req Request) (Report, error) {
 	start := time.Now()
 	if req.Timeout <= 0 {
@@ -32,6 +34,7 @@ func Prove(ctx context.Context, req Request) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
+	defer p.close()
 	report := Report{}
 	if p.needsSockets() {
 		s, err := p.open(ctx)
@@ -45,7 +48,7 @@ func Prove(ctx context.Context, req Request) (Report, error) {
 		report.Probes = s.probes
 	}
 	report.Results = p.judge()
-	report.Removed = removeContradicted(req.Rail.Link.Index, report.Results)
+	report.Removed = p.removeContradicted(report.Results)
 	report.Elapsed = time.Since(start)
 	return report, nil
 }
@@ -249,9 +252,9 @@ func (p *proof) askNeighbours(s *session) error {
 // noteOverflow looks whether the neighbour table was full where somebody was
 // silent.
 func (p *proof) noteOverflow(questions []*question) {
-	p.full = map[int]uint32{}
+	p.full = map[policy.Family]uint32{}
 	for _, q := range questions {
-		family := familyOf(q.addr)
+		family := policy.FamilyOf(q.addr)
 		if _, known := p.full[family]; known || q.settled() {
 			continue
 		}
@@ -260,9 +263,9 @@ func (p *proof) noteOverflow(questions []*question) {
 }
 
 // families are the address families that will be asked about.
-func families(questions []*question) (list []int) {
+func families(questions []*question) (list []policy.Family) {
 	for _, q := range questions {
-		if f := familyOf(q.addr); q.askable() && !slices.Contains(list, f) {
+		if f := policy.FamilyOf(q.addr); q.askable() && !slices.Contains(list, f) {
 			list = append(list, f)
 		}
 	}

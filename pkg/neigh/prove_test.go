@@ -2,13 +2,13 @@ package neigh
 
 import (
 	"fmt"
-	"net"
 	"strings"
 	"testing"
 
 	"github.com/containernetworking/plugins/pkg/ns"
 	"github.com/vishvananda/netlink"
 
+	"github.com/railtune/railtune/pkg/hwaddr"
 	"github.com/railtune/railtune/pkg/neigh/arp"
 	"github.com/railtune/railtune/pkg/neigh/internal/packet"
 )
@@ -101,7 +101,7 @@ func TestForeignOwnerIsADuplicateAndLeavesNoTrace(t *testing.T) {
 		}
 	}
 	// A virtual router's MAC that was declared is no intruder.
-	req.Anycast = []net.HardwareAddr{thiefRail.Link.MAC}
+	req.Anycast = []hwaddr.MAC{thiefRail.Link.MAC}
 	expect(t, a.prove(req), "10.61.1.1", OK)
 }
 

@@ -2,9 +2,9 @@ package neigh
 
 import (
 	"bytes"
-	"net"
 
 	"github.com/railtune/railtune/pkg/cnierr"
+	"github.com/railtune/railtune/pkg/hwaddr"
 )
 
 // SameMAC finds, without asking on the wire, two rails of one namespace that
@@ -38,7 +38,7 @@ func zeroMAC(l Link) error {
 		"before it is given to the pod", l.Name, orNone(l.MAC))
 }
 
-func orNone(m net.HardwareAddr) string {
+func orNone(m hwaddr.MAC) string {
 	if len(m) == 0 {
 		return "none"
 	}

@@ -1,17 +1,17 @@
 package neigh
 
 import (
-	"net"
 	"net/netip"
 	"testing"
 
 	"github.com/railtune/railtune/pkg/cnierr"
+	"github.com/railtune/railtune/pkg/hwaddr"
 )
 
 func TestSameMAC(t *testing.T) {
 	t.Parallel()
-	one := net.HardwareAddr{2, 0xa1, 0, 0, 0, 5}
-	rail := func(index int, mac net.HardwareAddr, kind string, parent, netns int, prefix string) Rail {
+	one := hwaddr.MAC{2, 0xa1, 0, 0, 0, 5}
+	rail := func(index int, mac hwaddr.MAC, kind string, parent, netns int, prefix string) Rail {
 		return Rail{
 			Link: Link{
 				Index: index, Name: "net" + string(rune('0'+index)), MAC: mac, ARPType: arpEthernet,
@@ -27,7 +27,7 @@ func TestSameMAC(t *testing.T) {
 		code cnierr.Code
 	}{
 		"different": {
-			rail(1, one, "", 0, -1, "10.61.1.1/24"), rail(2, net.HardwareAddr{2, 0xa1, 0, 0, 0, 6}, "", 0, -1, "10.61.1.2/24"), 0,
+			rail(1, one, "", 0, -1, "10.61.1.1/24"), rail(2, hwaddr.MAC{2, 0xa1, 0, 0, 0, 6}, "", 0, -1, "10.61.1.2/24"), 0,
 		},
 		"two VFs": {
 			rail(1, one, "", 0, -1, "10.61.1.1/24"), rail(2, one, "", 0, -1, "10.61.1.2/24"), cnierr.Neighbour,
@@ -39,13 +39,13 @@ func TestSameMAC(t *testing.T) {
 			rail(1, one, "", 0, -1, "10.61.1.1/24"), rail(2, one, "", 0, -1, "10.61.2.2/24"), 0,
 		},
 		"zero": {
-			rail(1, make(net.HardwareAddr, 6), "", 0, -1, "10.61.1.1/24"), rail(2, one, "", 0, -1, "10.61.1.2/24"), cnierr.Link,
+			rail(1, make(hwaddr.MAC, 6), "", 0, -1, "10.61.1.1/24"), rail(2, one, "", 0, -1, "10.61.1.2/24"), cnierr.Link,
 		},
 		"no address at all": {
 			rail(1, nil, "", 0, -1, "10.61.1.1/24"), rail(2, one, "", 0, -1, "10.61.1.2/24"), cnierr.Link,
 		},
 		"zero, NOARP": {
-			noARP(rail(1, make(net.HardwareAddr, 6), "", 0, -1, "10.61.1.1/24")), rail(2, one, "", 0, -1, "10.61.1.2/24"), 0,
+			noARP(rail(1, make(hwaddr.MAC, 6), "", 0, -1, "10.61.1.1/24")), rail(2, one, "", 0, -1, "10.61.1.2/24"), 0,
 		},
 		"equal, InfiniBand": {
 			infiniband(rail(1, one, "", 0, -1, "10.61.1.1/24")), rail(2, one, "", 0, -1, "10.61.1.2/24"), 0,

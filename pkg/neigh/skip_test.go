@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"testing"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/vishvananda/netlink"
 
 	"github.com/railtune/railtune/pkg/cnierr"
+	"github.com/railtune/railtune/pkg/hwaddr"
 )
 
 // Links that cannot be asked on are healthy: nothing is sent, nothing fails.
@@ -24,9 +24,9 @@ func TestLinksThatCannotBeAskedAreSkipped(t *testing.T) {
 	}{
 		"NOARP":      {func(l *Link) { l.NoARP = true }, "NOARP"},
 		"loopback":   {func(l *Link) { l.ARPType = 772 }, "type 772"},
-		"InfiniBand": {func(l *Link) { l.ARPType, l.MAC = 32, make(net.HardwareAddr, 20) }, "20-byte"},
+		"InfiniBand": {func(l *Link) { l.ARPType, l.MAC = 32, make(hwaddr.MAC, 20) }, "20-byte"},
 		"no MAC":     {func(l *Link) { l.ARPType, l.MAC = 0xfffe, nil }, "0-byte"},
-		"long MAC":   {func(l *Link) { l.MAC = make(net.HardwareAddr, 8) }, "8 bytes"},
+		"long MAC":   {func(l *Link) { l.MAC = make(hwaddr.MAC, 8) }, "8 bytes"},
 		"down":       {func(l *Link) { l.Up, l.Carrier = false, false }, "is down"},
 	} {
 		t.Run(name, func(t *testing.T) {

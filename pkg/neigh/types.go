@@ -1,10 +1,10 @@
 package neigh
 
 import (
-	"net"
 	"net/netip"
 	"time"
 
+	"github.com/railtune/railtune/pkg/hwaddr"
 	"github.com/railtune/railtune/pkg/neigh/arp"
 )
 
@@ -46,7 +46,7 @@ const (
 type Link struct {
 	Index int
 	Name  string
-	MAC   net.HardwareAddr
+	MAC   hwaddr.MAC
 	// Up is IFF_UP, NoARP is IFF_NOARP. Carrier is IFF_LOWER_UP and IFF_RUNNING:
 	// a link that was just set up has the first some milliseconds before the
 	// second, and what is sent meanwhile is lost. See WaitCarrier.
@@ -87,7 +87,7 @@ type Request struct {
 	Siblings        []Rail
 	Gateways, Peers []netip.Addr
 	// Anycast are MACs that may answer for several addresses (VRRP, VARP).
-	Anycast []net.HardwareAddr
+	Anycast []hwaddr.MAC
 	// Timeout is how long a silent gateway or peer is waited for, all of them
 	// together, and how long a sibling may take to stop answering for this rail.
 	// Zero means DefaultTimeout.
@@ -101,7 +101,7 @@ type Request struct {
 
 // Answer is one MAC that answered for an address.
 type Answer struct {
-	MAC net.HardwareAddr
+	MAC hwaddr.MAC
 	// Owner is the link of this namespace that has the MAC, empty if none has.
 	Owner string
 	// After is the time from the first question to this MAC's first answer.
@@ -141,7 +141,7 @@ func (r Result) Severe() bool {
 // Entry is a neighbour entry of the kernel's.
 type Entry struct {
 	Addr netip.Addr
-	MAC  net.HardwareAddr
+	MAC  hwaddr.MAC
 }
 
 // Report is the outcome of a proof. Results come in the order of the request:
@@ -168,4 +168,4 @@ func (l Link) ethernet() mac {
 	return mac(l.MAC)
 }
 
-func hardware(m mac) net.HardwareAddr { return net.HardwareAddr(m[:]) }
+func hardware(m mac) hwaddr.MAC { return hwaddr.MAC(m[:]) }

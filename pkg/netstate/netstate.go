@@ -4,8 +4,9 @@
 package netstate
 
 import (
-	"net"
 	"net/netip"
+
+	"github.com/railtune/railtune/pkg/hwaddr"
 )
 
 // Addr is an address on a link.
@@ -39,7 +40,7 @@ type Link struct {
 	Name  string
 	// Kind is IFLA_INFO_KIND ("veth", "ipvlan", …); empty for hardware.
 	Kind string
-	MAC  net.HardwareAddr
+	MAC  hwaddr.MAC
 	MTU  int
 	// ARPHRD is the hardware type (ARPHRD_ETHER is 1), include/uapi/linux/if_arp.h.
 	ARPHRD uint16

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/railtune/railtune/pkg/cnierr"
 	"github.com/railtune/railtune/pkg/config"
+	"github.com/railtune/railtune/pkg/hwaddr"
 	"github.com/railtune/railtune/pkg/netstate"
 	"github.com/railtune/railtune/pkg/plan"
 	"github.com/railtune/railtune/pkg/prevresult"
@@ -186,7 +186,7 @@ func parseLink(t *testing.T, f []string) netstate.Link {
 	}
 	l := netstate.Link{
 		Name: f[0], Index: index, MTU: 1500, ARPHRD: 1, Up: true, Carrier: true,
-		MAC: net.HardwareAddr{2, 0xa1, 0, 0, 0, byte(index)},
+		MAC: hwaddr.MAC{2, 0xa1, 0, 0, 0, byte(index)},
 	}
 	for _, word := range f[2:] {
 		key, value, _ := strings.Cut(word, "=")

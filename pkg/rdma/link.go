@@ -1,11 +1,13 @@
 package rdma
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
-	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 
+	"github.com/railtune/railtune/pkg/kernel"
 	"github.com/railtune/railtune/pkg/netstate"
 )
 
@@ -72,7 +74,7 @@ func (v *View) forLink(l *netstate.Link, inLower Enter) (*Link, error) {
 	}
 	switch {
 	case l.ParentNSID < 0: // in this namespace
-		found.Ports = serving(ports, lowerLinks(l.Parent))
+		found.Ports, err = above(ports, l.Parent)
 	case inLower != nil:
 		err = inLower(func() error { return found.fromBelow(ports, l.Parent) })
 	default:
@@ -83,10 +85,15 @@ func (v *View) forLink(l *netstate.Link, inLower Enter) (*Link, error) {
 
 // Stacked reports whether a link is of a kind that gets its GIDs in the table of the
 // link below it. A veth has a "parent" too, its peer, and is not.
-func Stacked(l *netstate.Link) bool { return l.Parent != 0 && isStacked(l.Kind) }
+func Stacked(l *netstate.Link) bool {
+	return l.Parent != 0 && slices.Contains([]string{"vlan", "macvlan", "macvtap", "ipvlan", "ipvtap"}, l.Kind)
+}
 
-func isStacked(kind string) bool {
-	return slices.Contains([]string{"vlan", "macvlan", "macvtap", "ipvlan", "ipvtap"}, kind)
+// above returns the ports that a link stacked on this one has its GIDs on: those of the
+// lower link, or of what that is stacked on in turn.
+func above(ports []Port, lower int) ([]Port, error) {
+	links, err := lowerLinks(lower)
+	return serving(ports, links), err
 }
 
 // maxStack bounds how many links are followed downwards; the kernel allows eight
@@ -95,17 +102,25 @@ const maxStack = 8
 
 // lowerLinks returns the link with this index and those it is stacked on, as far as
 // they are in the calling thread's namespace.
-func lowerLinks(index int) []int {
+func lowerLinks(index int) ([]int, error) {
+	k, err := kernel.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer k.Close()
 	var out []int
 	for len(out) < maxStack {
 		out = append(out, index)
-		link, err := netlink.LinkByIndex(index)
-		if err != nil || !isStacked(link.Type()) || link.Attrs().ParentIndex == 0 || link.Attrs().NetNsID >= 0 {
+		link, err := k.Link(index)
+		if err != nil && !errors.Is(err, unix.ENODEV) {
+			return nil, err
+		}
+		if !Stacked(&link) || link.ParentNSID >= 0 { // one that is gone is on nothing
 			break
 		}
-		index = link.Attrs().ParentIndex
+		index = link.Parent
 	}
-	return out
+	return out, nil
 }
 
 // fromBelow is called in the namespace of the lower link; ports are what the upper
@@ -120,7 +135,11 @@ func (found *Link) fromBelow(ports []Port, lower int) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range serving(there, lowerLinks(lower)) {
+	theirs, err := above(there, lower)
+	if err != nil {
+		return err
+	}
+	for _, p := range theirs {
 		here := slices.IndexFunc(ports, func(q Port) bool { return q.Device == p.Device && q.Number == p.Number })
 		if here < 0 {
 			found.Elsewhere = append(found.Elsewhere, p)

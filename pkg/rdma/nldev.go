@@ -1,29 +1,37 @@
 package rdma
 
 import (
-	"errors"
 	"fmt"
-	"syscall"
 
-	"github.com/vishvananda/netlink/nl"
-	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
-	"github.com/railtune/railtune/pkg/kernel"
+	"github.com/railtune/railtune/pkg/nl"
 )
 
-// What the netlink library does not have of include/uapi/rdma/rdma_netlink.h.
+// From include/uapi/rdma/rdma_netlink.h: the part of RDMA that is asked (enum
+// RDMA_NL_NLDEV, RDMA_NL_GET_TYPE), its commands (enum rdma_nldev_command) and
+// attributes (enum rdma_nldev_attr).
 const (
-	nldevPortGet      = 5  // RDMA_NLDEV_CMD_PORT_GET
-	nldevNDevIndex    = 50 // RDMA_NLDEV_ATTR_NDEV_INDEX
-	nldevDevProtocol  = 67 // RDMA_NLDEV_ATTR_DEV_PROTOCOL
-	modeExclusiveByte = 0  // RDMA_NLDEV_SYS_ATTR_NETNS_MODE: 0 exclusive, 1 shared
+	nldev       = 5 // RDMA_NL_NLDEV
+	clientShift = 10
+
+	cmdGet     = 1 // RDMA_NLDEV_CMD_GET
+	cmdPortGet = 5 // RDMA_NLDEV_CMD_PORT_GET
+	cmdSysGet  = 6 // RDMA_NLDEV_CMD_SYS_GET
+
+	attrDevIndex    = 1  // RDMA_NLDEV_ATTR_DEV_INDEX
+	attrDevName     = 2  // RDMA_NLDEV_ATTR_DEV_NAME
+	attrPortIndex   = 3  // RDMA_NLDEV_ATTR_PORT_INDEX
+	attrPortState   = 12 // RDMA_NLDEV_ATTR_PORT_STATE
+	attrNDevIndex   = 50 // RDMA_NLDEV_ATTR_NDEV_INDEX
+	attrNDevName    = 51 // RDMA_NLDEV_ATTR_NDEV_NAME
+	attrNetNSMode   = 66 // RDMA_NLDEV_SYS_ATTR_NETNS_MODE: 0 exclusive, 1 shared
+	attrDevProtocol = 67 // RDMA_NLDEV_ATTR_DEV_PROTOCOL
 )
 
 // socket is a netlink socket to RDMA. It belongs to one namespace.
 type socket struct {
-	fd  *nl.NetlinkSocket
-	all map[int]*nl.SocketHandle
+	*nl.Socket
 }
 
 // device is what a port request needs.
@@ -34,97 +42,117 @@ type device struct {
 }
 
 func openSocket() (socket, error) {
-	fd, err := nl.GetNetlinkSocketAt(netns.None(), netns.None(), unix.NETLINK_RDMA)
+	s, err := nl.Open(unix.NETLINK_RDMA)
 	if err != nil {
-		return socket{}, fmt.Errorf("netlink socket for RDMA: %w", err)
+		return socket{}, fmt.Errorf("RDMA: %w", err)
 	}
-	return socket{fd: fd, all: map[int]*nl.SocketHandle{unix.NETLINK_RDMA: {Socket: fd}}}, nil
+	return socket{s}, nil
 }
 
 func (s socket) close() {
-	if s.fd != nil {
-		s.fd.Close()
+	if s.Socket != nil { // the zero value has none
+		s.Close()
 	}
 }
 
-// ask sends a command and calls f with the attributes of each answer.
-func (s socket) ask(cmd, flags int, attrs []nl.NetlinkRequestData, f func([]syscall.NetlinkRouteAttr)) error {
-	req := nl.NewNetlinkRequest(nl.RDMA_NL_NLDEV<<nl.RDMA_NL_GET_CLIENT_SHIFT|cmd, flags)
-	req.Sockets = s.all
-	for _, a := range attrs {
-		req.AddData(a)
-	}
-	answers, err := req.Execute(unix.NETLINK_RDMA, 0)
-	for _, m := range answers {
-		got, parseErr := nl.ParseRouteAttr(m)
-		if parseErr != nil {
-			return errors.Join(err, fmt.Errorf("an answer from RDMA netlink: %w", parseErr))
+// request returns a request to NLDEV, whose messages have no header of their own.
+func request(command uint16) nl.Message { return nl.NewMessage(nldev<<clientShift|command, nil) }
+
+// ask sends a request and calls f with the attributes of each answer.
+func (s socket) ask(m nl.Message, flags uint16, f func(attrs []byte) error) error {
+	return s.Do(m, flags, func(_ uint16, attrs []byte) error {
+		if err := f(attrs); err != nil {
+			return fmt.Errorf("an answer from RDMA netlink: %w", err)
 		}
-		f(got)
-	}
-	return err
+		return nil
+	})
 }
 
 func (s socket) devices() (out []device, err error) {
-	err = kernel.Dump("RDMA devices", func() error {
+	err = nl.Dump("RDMA devices", func() error {
 		out = nil
-		return s.ask(nl.RDMA_NLDEV_CMD_GET, unix.NLM_F_DUMP, nil, func(attrs []syscall.NetlinkRouteAttr) {
-			var d device
-			for _, a := range attrs {
-				switch a.Attr.Type {
-				case nl.RDMA_NLDEV_ATTR_DEV_INDEX:
-					d.index = number(a.Value)
-				case nl.RDMA_NLDEV_ATTR_DEV_NAME:
-					d.name = unix.ByteSliceToString(a.Value)
-				case nldevDevProtocol:
-					d.protocol = unix.ByteSliceToString(a.Value)
-				}
-			}
+		return s.ask(request(cmdGet), unix.NLM_F_DUMP, func(attrs []byte) error {
+			d, err := parseDevice(attrs)
 			out = append(out, d)
+			return err
 		})
 	})
 	return out, err
 }
 
-func (s socket) ports(d device) (out []Port, err error) {
-	which := []nl.NetlinkRequestData{nl.NewRtAttr(nl.RDMA_NLDEV_ATTR_DEV_INDEX, nl.Uint32Attr(d.index))}
-	err = kernel.Dump("ports of RDMA device "+d.name, func() error {
-		out = nil
-		return s.ask(nldevPortGet, unix.NLM_F_DUMP, which, func(attrs []syscall.NetlinkRouteAttr) {
-			p := Port{Device: d.name, Protocol: d.protocol}
-			for _, a := range attrs {
-				switch a.Attr.Type {
-				case nl.RDMA_NLDEV_ATTR_PORT_INDEX:
-					p.Number = int(number(a.Value))
-				case nl.RDMA_NLDEV_ATTR_PORT_STATE:
-					p.State = stateName(number(a.Value))
-				case nldevNDevIndex:
-					p.IfIndex = int(number(a.Value))
-				case nl.RDMA_NLDEV_ATTR_NDEV_NAME:
-					p.NetDev = unix.ByteSliceToString(a.Value)
-				}
-			}
-			out = append(out, p)
-		})
-	})
-	return out, err
-}
-
-func (s socket) mode() (mode string, err error) {
-	err = s.ask(nl.RDMA_NLDEV_CMD_SYS_GET, 0, nil, func(attrs []syscall.NetlinkRouteAttr) {
-		for _, a := range attrs {
-			if a.Attr.Type != nl.RDMA_NLDEV_SYS_ATTR_NETNS_MODE {
-				continue
-			}
-			if mode = "shared"; number(a.Value) == modeExclusiveByte {
-				mode = "exclusive"
-			}
+func parseDevice(attrs []byte) (d device, err error) {
+	err = nl.EachAttr(attrs, func(kind uint16, v []byte) {
+		switch kind {
+		case attrDevIndex:
+			d.index = number(v)
+		case attrDevName:
+			d.name = unix.ByteSliceToString(v)
+		case attrDevProtocol:
+			d.protocol = unix.ByteSliceToString(v)
 		}
+	})
+	return d, err
+}
+
+// ports lists the ports of a device; the error is EINVAL where that is gone.
+func (s socket) ports(d device) (out []Port, err error) {
+	m := request(cmdPortGet)
+	m.Uint32(attrDevIndex, d.index)
+	err = nl.Dump("ports of RDMA device "+d.name, func() error {
+		out = nil
+		return s.ask(m, unix.NLM_F_DUMP, func(attrs []byte) error {
+			p, err := parsePort(attrs)
+			p.Device, p.Protocol = d.name, d.protocol
+			out = append(out, p)
+			return err
+		})
+	})
+	return out, err
+}
+
+// parsePort reads what the kernel says of a port (drivers/infiniband/core/nldev.c,
+// fill_port_info); the device's name is among it, its protocol is not.
+func parsePort(attrs []byte) (p Port, err error) {
+	err = nl.EachAttr(attrs, func(kind uint16, v []byte) {
+		switch kind {
+		case attrPortIndex:
+			p.Number = int(number(v))
+		case attrPortState:
+			p.State = stateName(number(v))
+		case attrNDevIndex:
+			p.IfIndex = int(number(v))
+		case attrNDevName:
+			p.NetDev = unix.ByteSliceToString(v)
+		}
+	})
+	return p, err
+}
+
+// mode asks for one message, which is the whole answer: the kernel acknowledges no
+// request that did not ask for it, but for errors (drivers/infiniband/core/nldev.c,
+// nldev_sys_get_doit, and netlink.c, rdma_nl_rcv_skb).
+func (s socket) mode() (mode string, err error) {
+	err = s.ask(request(cmdSysGet), 0, func(attrs []byte) (err error) {
+		mode, err = parseMode(attrs)
+		return err
 	})
 	if err != nil {
 		return "", fmt.Errorf("RDMA's network namespace mode: %w", err)
 	}
 	return mode, nil
+}
+
+func parseMode(attrs []byte) (mode string, err error) {
+	err = nl.EachAttr(attrs, func(kind uint16, v []byte) {
+		switch {
+		case kind != attrNetNSMode:
+		case number(v) == 0:
+			mode = "exclusive"
+		default:
+			mode = "shared"
+		}
+	})
+	return mode, err
 }
 
 // stateName names an enum ib_port_state as sysfs does (include/rdma/ib_verbs.h,
@@ -153,7 +181,7 @@ func number(b []byte) uint32 {
 	case 1:
 		return uint32(b[0])
 	case 4:
-		return nl.NativeEndian().Uint32(b)
+		return nl.Uint32(b)
 	}
 	return 0
 }

@@ -93,16 +93,16 @@ func Open() (*View, error) {
 	if err := unix.Access("/sys/class/infiniband", unix.F_OK); err != nil {
 		return nil, ErrNone
 	}
-	nl, err := openSocket()
+	netlink, err := openSocket()
 	if err != nil {
 		return nil, err
 	}
 	fs, err := openSysfs()
 	if err != nil {
-		nl.close()
+		netlink.close()
 		return nil, err
 	}
-	return &View{netlink: nl, sysfs: fs}, nil
+	return &View{netlink: netlink, sysfs: fs}, nil
 }
 
 // Close closes the view.

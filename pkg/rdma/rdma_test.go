@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -239,24 +240,30 @@ func TestStacked(t *testing.T) {
 	}
 }
 
-// lowerLinks follows what a link is stacked on, and not a veth to its peer.
+// lowerLinks follows what a link is stacked on, within the namespace, and not a veth to
+// its peer.
 func TestLowerLinks(t *testing.T) {
 	testbed.NeedRoot(t)
-	pod := testbed.MustNamespace(t, "pod")
-	for _, args := range [][]string{
-		{"link", "add", "low", "index", "50", "type", "veth", "peer", "name", "lowp"},
-		{"link", "add", "link", "low", "name", "mid", "index", "60", "type", "macvlan"},
-		{"link", "add", "link", "mid", "name", "top", "index", "70", "type", "macvlan"},
+	node, pod := testbed.MustNamespace(t, "node"), testbed.MustNamespace(t, "pod")
+	for _, c := range []struct {
+		in   *testbed.Namespace
+		link string
+	}{
+		{pod, "low index 50 type veth peer name lowp"},
+		{pod, "link low name mid index 60 type macvlan"},
+		{pod, "link mid name top index 70 type macvlan"},
+		{node, "low index 50 type veth peer name lowp"},
+		{node, "link low name far index 80 netns " + pod.Name + " type macvlan"},
 	} {
-		if _, err := pod.Run(t.Context(), "ip", args...); err != nil {
+		if _, err := c.in.Run(t.Context(), "ip", strings.Fields("link add "+c.link)...); err != nil {
 			t.Fatal(err)
 		}
 	}
 	err := pod.Do(func() error {
 		// The kernel stacks a macvlan on a macvlan's lower link.
-		for index, want := range map[int][]int{50: {50}, 60: {60, 50}, 70: {70, 50}, 99: {99}} {
-			if got := lowerLinks(index); !slices.Equal(got, want) {
-				t.Errorf("%d: %v, want %v", index, got, want)
+		for index, want := range map[int][]int{50: {50}, 60: {60, 50}, 70: {70, 50}, 80: {80}, 99: {99}} {
+			if got, err := lowerLinks(index); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%d: %v, %v, want %v", index, got, err, want)
 			}
 		}
 		return nil

@@ -4,9 +4,9 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
+	"github.com/railtune/railtune/pkg/nl"
 	"github.com/railtune/railtune/pkg/policy"
 )
 
@@ -19,37 +19,38 @@ func nftTables() (present map[policy.Family][]string, foreign []string, err erro
 		newTable     = unix.NFNL_SUBSYS_NFTABLES<<8 | unix.NFT_MSG_NEWTABLE
 		headerLength = 4 // struct nfgenmsg: family, version, resource id
 	)
-	req := nl.NewNetlinkRequest(getTable, unix.NLM_F_DUMP)
-	req.AddRawData(make([]byte, headerLength))
-	messages, err := req.Execute(unix.NETLINK_NETFILTER, newTable)
-	if errors.Is(err, unix.EPROTONOSUPPORT) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EOPNOTSUPP) {
+	s, err := nl.Open(unix.NETLINK_NETFILTER)
+	if errors.Is(err, unix.EPROTONOSUPPORT) {
 		return nil, nil, nil // a kernel without nftables has none
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	present = map[policy.Family][]string{}
-	for _, m := range messages {
-		if len(m) < headerLength {
-			continue
-		}
-		attrs, err := nl.ParseRouteAttr(m[headerLength:])
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, a := range attrs {
-			if a.Attr.Type == unix.NFTA_TABLE_NAME {
-				name := unix.ByteSliceToString(a.Value)
+	defer s.Close()
+	err = nl.Dump("nftables tables", func() error {
+		present, foreign = map[policy.Family][]string{}, nil
+		return s.Do(nl.NewMessage(getTable, make([]byte, headerLength)), unix.NLM_F_DUMP, func(kind uint16, m []byte) error {
+			if kind != newTable || len(m) < headerLength {
+				return nil
+			}
+			return nl.EachAttr(m[headerLength:], func(kind uint16, value []byte) {
+				if kind != unix.NFTA_TABLE_NAME {
+					return
+				}
+				name := unix.ByteSliceToString(value)
 				switch {
 				case isIPTables(m[0], name):
 					present[familyOf(m[0])] = append(present[familyOf(m[0])], name)
 				case !isOther(m[0], name):
 					foreign = append(foreign, familyName(m[0])+" "+name)
 				}
-			}
-		}
+			})
+		})
+	})
+	if errors.Is(err, unix.EINVAL) || errors.Is(err, unix.EOPNOTSUPP) {
+		return nil, nil, nil
 	}
-	return present, foreign, nil
+	return present, foreign, err
 }
 
 func familyOf(nfproto byte) policy.Family {

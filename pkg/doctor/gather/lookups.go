@@ -4,10 +4,10 @@ import (
 	"net/netip"
 	"slices"
 
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/railtune/railtune/pkg/doctor/facts"
+	"github.com/railtune/railtune/pkg/kernel"
 	"github.com/railtune/railtune/pkg/policy"
 )
 
@@ -25,11 +25,11 @@ type target struct {
 // lookups asks the kernel by where packets from each rail's addresses leave: as a plain
 // source, and bound to the rail.
 func (l *look) lookups() error {
-	handle, err := netlink.NewHandle(unix.NETLINK_ROUTE)
+	k, err := kernel.Open()
 	if err != nil {
 		return err
 	}
-	defer handle.Close()
+	defer k.Close()
 	supernets := l.supernets()
 	for i := range l.Rails {
 		r := &l.Rails[i]
@@ -39,7 +39,7 @@ func (l *look) lookups() error {
 			}
 			for _, t := range l.targets(r, a, supernets) {
 				for _, bound := range []bool{false, true} {
-					r.Lookups = append(r.Lookups, l.lookup(handle, r, a.Address.Addr(), t, bound))
+					r.Lookups = append(r.Lookups, l.lookup(k, r, a.Address.Addr(), t, bound))
 				}
 			}
 		}
@@ -47,26 +47,23 @@ func (l *look) lookups() error {
 	return nil
 }
 
-// lookup is one question. Table is why package kernel's lookup is not used: it answers
-// what ADD needs, which does not include it.
-func (l *look) lookup(h *netlink.Handle, r *facts.Rail, from netip.Addr, t target, bound bool) facts.Lookup {
+// lookup is one question.
+func (l *look) lookup(k *kernel.Netlink, r *facts.Rail, from netip.Addr, t target, bound bool) facts.Lookup {
 	out := facts.Lookup{From: from, To: t.to, Purpose: t.purpose, Prefix: t.prefix, Bound: bound}
-	opts := netlink.RouteGetOptions{SrcAddr: from.AsSlice()}
+	ask, ifindex := k.Lookup, 0
 	if bound {
 		// The route itself: for a bound socket the kernel takes everything to be on the
 		// link where it has no route (net/ipv4/route.c, ip_route_output_key_hash_rcu).
-		opts.OifIndex, opts.FIBMatch = r.Index, true
+		ask, ifindex = k.Match, r.Index
 	}
-	routes, err := h.RouteGetWithOptions(t.to.AsSlice(), &opts)
+	hop, err := ask(t.to, from, ifindex)
 	switch {
 	case err != nil:
 		out.Error = err.Error()
-	case len(routes) == 0 || routes[0].Type != unix.RTN_UNICAST:
+	case hop.Kind != unix.RTN_UNICAST:
 		out.Error = "no unicast route"
 	default:
-		out.Table, out.Dev = uint32(routes[0].Table), l.nameOf(routes[0].LinkIndex)
-		gw, _ := netip.AddrFromSlice(routes[0].Gw)
-		out.GW = gw.Unmap()
+		out.Table, out.Dev, out.GW = hop.Table, l.nameOf(hop.IfIndex), hop.GW
 	}
 	return out
 }

@@ -6,11 +6,10 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
 	"github.com/railtune/railtune/pkg/cnierr"
-	"github.com/railtune/railtune/pkg/neigh/internal/dump"
+	"github.com/railtune/railtune/pkg/kernel"
 	"github.com/railtune/railtune/pkg/neigh/internal/watch"
 )
 
@@ -33,25 +32,20 @@ const (
 )
 
 // States returns the state of every IPv6 address on a link, link-local ones
-// included.
-func States(ifindex int) (map[netip.Addr]State, error) {
-	link := &netlink.Device{LinkAttrs: netlink.LinkAttrs{Index: ifindex}}
-	list, err := dump.Whole(func() ([]netlink.Addr, error) {
-		return netlink.AddrList(link, netlink.FAMILY_V6)
-	})
+// included. A link that is gone has none.
+func States(k *kernel.Netlink, ifindex int) (map[netip.Addr]State, error) {
+	list, err := k.IPv6Flags(ifindex)
 	if err != nil {
-		return nil, fmt.Errorf("listing the IPv6 addresses of ifindex %d: %w", ifindex, err)
+		return nil, fmt.Errorf("the state of the addresses on the link with ifindex %d: %w", ifindex, err)
 	}
 	states := make(map[netip.Addr]State, len(list))
-	for _, a := range list {
-		if addr, ok := netip.AddrFromSlice(a.IP); ok && a.IPNet != nil {
-			states[addr.Unmap()] = stateOf(a.Flags)
-		}
+	for addr, flags := range list {
+		states[addr] = stateOf(flags)
 	}
 	return states, nil
 }
 
-func stateOf(flags int) State {
+func stateOf(flags uint32) State {
 	switch {
 	case flags&unix.IFA_F_DADFAILED != 0:
 		return Failed
@@ -84,8 +78,13 @@ func WaitDAD(ctx context.Context, ifindex int, addrs []netip.Addr) (pending []ne
 	if len(wanted) == 0 {
 		return nil, nil
 	}
+	k, err := kernel.Open()
+	if err != nil {
+		return nil, err
+	}
+	defer k.Close()
 	err = watch.Until(ctx, unix.RTNLGRP_IPV6_IFADDR, func() (bool, error) {
-		states, err := States(ifindex)
+		states, err := States(k, ifindex)
 		if err != nil {
 			return false, err
 		}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"github.com/containernetworking/plugins/pkg/ns"
-	"github.com/vishvananda/netlink"
 
 	"github.com/railtune/railtune/pkg/attach"
 	"github.com/railtune/railtune/pkg/kernel"
@@ -53,8 +52,16 @@ func rdmaFinder(host ns.NetNS) func(*netstate.Link) (attach.RDMA, error) {
 // parentIn reports whether a link's parent is in the namespace host, and not in the
 // calling thread's.
 func parentIn(host ns.NetNS, l *netstate.Link) bool {
-	id, err := netlink.GetNetNsIdByFd(int(host.Fd()))
-	return err == nil && id == l.ParentNSID && l.Parent != 0
+	if l.Parent == 0 {
+		return false
+	}
+	k, err := kernel.Open()
+	if err != nil {
+		return false
+	}
+	defer k.Close()
+	id, err := k.NSID(int(host.Fd()))
+	return err == nil && id == l.ParentNSID
 }
 
 // enter returns a function that runs another on a thread in a namespace.

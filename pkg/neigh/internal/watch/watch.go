@@ -10,10 +10,10 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
 	"github.com/railtune/railtune/pkg/neigh/internal/poll"
+	"github.com/railtune/railtune/pkg/nl"
 )
 
 // Until calls look until it says settled, once right after subscribing to the
@@ -22,11 +22,14 @@ import (
 // the context's error when that was over first, or look's error. The socket is
 // opened on the calling thread.
 func Until(ctx context.Context, group uint, look func() (settled bool, err error)) error {
-	events, err := nl.Subscribe(unix.NETLINK_ROUTE, group)
+	events, err := nl.Open(unix.NETLINK_ROUTE)
 	if err != nil {
-		return fmt.Errorf("subscribing to rtnetlink group %d: %w", group, err)
+		return err
 	}
 	defer events.Close()
+	if err := events.Subscribe(group); err != nil {
+		return err
+	}
 	waiter, err := poll.New(ctx)
 	if err != nil {
 		return err
@@ -36,10 +39,10 @@ func Until(ctx context.Context, group uint, look func() (settled bool, err error
 		if settled, err := look(); err != nil || settled {
 			return err
 		}
-		if err := waiter.Wait(time.Time{}, events.GetFd()); err != nil {
+		if err := waiter.Wait(time.Time{}, events.FD()); err != nil {
 			return err
 		}
-		if err := drain(events.GetFd()); err != nil {
+		if err := drain(events.FD()); err != nil {
 			return err
 		}
 	}

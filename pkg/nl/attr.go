@@ -1,4 +1,4 @@
-package kernel
+package nl
 
 import (
 	"encoding/binary"
@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// eachAttr calls f for every netlink attribute in b (include/uapi/linux/netlink.h,
+// EachAttr calls f for every netlink attribute in b (include/uapi/linux/netlink.h,
 // struct nlattr: u16 length with header, u16 type, payload padded to 4 bytes).
-func eachAttr(b []byte, f func(kind uint16, value []byte)) error {
+func EachAttr(b []byte, f func(kind uint16, value []byte)) error {
 	for len(b) >= unix.SizeofRtAttr {
 		size := int(binary.NativeEndian.Uint16(b))
 		if size < unix.SizeofRtAttr || size > len(b) {
@@ -21,8 +21,8 @@ func eachAttr(b []byte, f func(kind uint16, value []byte)) error {
 	return nil
 }
 
-// nativeUint32 reads a u32 attribute; one that is too short reads as 0.
-func nativeUint32(b []byte) uint32 {
+// Uint32 reads a u32 attribute; one that is too short reads as 0.
+func Uint32(b []byte) uint32 {
 	if len(b) < 4 {
 		return 0
 	}

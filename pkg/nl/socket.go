@@ -1,4 +1,12 @@
-package kernel
+// Package nl speaks netlink: requests, their answers whole and in order, attributes.
+//
+// It does as much of it as railtune needs. Some of that is not to be had from
+// github.com/vishvananda/netlink: strict dumps, which the kernel filters, so that their
+// cost does not grow with what is others'; lists that end where the rest cannot matter.
+// And that library is made for programs that stay: for every answer it clears 64 KiB of
+// stack, it starts the runtime's poller, which was a fifth of an ADD's instructions, and
+// its package net is initialised at every start (docs/speed.md).
+package nl
 
 import (
 	"encoding/binary"
@@ -8,11 +16,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// socket is a blocking rtnetlink socket, used by one request at a time.
-type socket struct {
-	fd  int
-	seq uint32
-	buf []byte
+// Socket is a blocking netlink socket in one network namespace, used by one request at
+// a time.
+type Socket struct {
+	protocol int
+	fd       int
+	seq      uint32
+	buf      []byte
 }
 
 // bufferSize holds any answer: a dump comes in pieces of 32 KiB at most
@@ -20,10 +30,21 @@ type socket struct {
 // is never touched, and so is not memory.
 const bufferSize = 64 << 10
 
-func openSocket() (*socket, error) {
-	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
-	if err != nil {
+// Open returns a socket to a part of the kernel (NETLINK_ROUTE, NETLINK_RDMA) in the
+// namespace of the calling thread, which must be locked until Open returns. The socket
+// stays in that namespace whatever the thread does later.
+func Open(protocol int) (*Socket, error) {
+	s := &Socket{protocol: protocol}
+	if err := s.open(); err != nil {
 		return nil, err
+	}
+	return s, nil
+}
+
+func (s *Socket) open() error {
+	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, s.protocol)
+	if err != nil {
+		return fmt.Errorf("netlink socket: %w", err)
 	}
 	// Each of these does without: before Linux 4.20 there are no strict dumps, which are
 	// faster and give the same answers, as every dump is filtered here again; before 4.12
@@ -31,18 +52,50 @@ func openSocket() (*socket, error) {
 	for _, option := range []int{unix.NETLINK_GET_STRICT_CHK, unix.NETLINK_EXT_ACK, unix.NETLINK_CAP_ACK} {
 		_ = unix.SetsockoptInt(fd, unix.SOL_NETLINK, option, 1)
 	}
-	return &socket{fd: fd}, nil
+	s.fd = fd
+	return nil
 }
 
-func (s *socket) close() { _ = unix.Close(s.fd) }
+// Reopen replaces the socket by one that no list which ended early (ErrEnough) is in the
+// way of. It must be called on a thread in the namespace that the socket is of.
+func (s *Socket) Reopen() error {
+	old := s.fd
+	if err := s.open(); err != nil {
+		return err
+	}
+	_ = unix.Close(old)
+	return nil
+}
 
-// errEnough ends a dump before its end. What the kernel still has of it would be in the
-// way of the next request: the socket has to be replaced.
-var errEnough = errors.New("enough")
+// Subscribe makes the kernel send what happens in a group (RTNLGRP_…) as well.
+//
+// The socket gets its address here: one without is passed over when an event is sent, as
+// its address is the kernel's, which the event is from (net/netlink/af_netlink.c,
+// do_one_broadcast).
+func (s *Socket) Subscribe(group uint) error {
+	err := unix.Bind(s.fd, &unix.SockaddrNetlink{Family: unix.AF_NETLINK})
+	if err != nil && err != unix.EINVAL { // which it is for a socket that has an address
+		return fmt.Errorf("netlink socket: %w", err)
+	}
+	if err := unix.SetsockoptInt(s.fd, unix.SOL_NETLINK, unix.NETLINK_ADD_MEMBERSHIP, int(group)); err != nil {
+		return fmt.Errorf("subscribing to netlink group %d: %w", group, err)
+	}
+	return nil
+}
 
-// do sends a request and calls f for every message of its answer, until that ends. An
-// error of f ends it too, once the answer is read to its end, but for errEnough.
-func (s *socket) do(m message, flags uint16, f func(kind uint16, body []byte) error) error {
+// FD is the socket's file descriptor, to wait for events on.
+func (s *Socket) FD() int { return s.fd }
+
+// Close closes the socket.
+func (s *Socket) Close() { _ = unix.Close(s.fd) }
+
+// ErrEnough, returned by the function given to Do, ends a dump before its end. What the
+// kernel still has of it is in the way of the next request: see Reopen.
+var ErrEnough = errors.New("enough")
+
+// Do sends a request and calls f for every message of its answer, until that ends. An
+// error of f ends it too, once the answer is read to its end, but for ErrEnough.
+func (s *Socket) Do(m Message, flags uint16, f func(kind uint16, body []byte) error) error {
 	if err := s.send(m, flags); err != nil {
 		return err
 	}
@@ -59,12 +112,12 @@ func (s *socket) do(m message, flags uint16, f func(kind uint16, body []byte) er
 	return a.err
 }
 
-// change sends a request that answers with success or an error only.
-func (s *socket) change(m message, flags uint16) error {
-	return s.do(m, flags|unix.NLM_F_ACK, func(uint16, []byte) error { return nil })
+// Change sends a request that answers with success or an error only.
+func (s *Socket) Change(m Message, flags uint16) error {
+	return s.Do(m, flags|unix.NLM_F_ACK, func(uint16, []byte) error { return nil })
 }
 
-func (s *socket) send(m message, flags uint16) error {
+func (s *Socket) send(m Message, flags uint16) error {
 	s.seq++
 	binary.NativeEndian.PutUint32(m, uint32(len(m)))
 	binary.NativeEndian.PutUint16(m[6:], flags|unix.NLM_F_REQUEST)
@@ -73,7 +126,7 @@ func (s *socket) send(m message, flags uint16) error {
 }
 
 // receive returns the next piece of an answer.
-func (s *socket) receive() ([]byte, error) {
+func (s *Socket) receive() ([]byte, error) {
 	if s.buf == nil {
 		s.buf = make([]byte, bufferSize)
 	}
@@ -101,15 +154,15 @@ type answer struct {
 	err    error
 }
 
-// read takes one piece. Its error is of the answer's form, or errEnough; what the
+// read takes one piece. Its error is of the answer's form, or ErrEnough; what the
 // answer says is in a.err once it has ended.
 func (a *answer) read(b []byte, seq uint32) error {
 	for len(b) >= unix.SizeofNlMsghdr {
-		size := int(nativeUint32(b))
+		size := int(Uint32(b))
 		if size < unix.SizeofNlMsghdr || size > len(b) {
 			return fmt.Errorf("netlink message of length %d in %d bytes: %w", size, len(b), unix.EBADMSG)
 		}
-		if nativeUint32(b[8:]) == seq {
+		if Uint32(b[8:]) == seq {
 			kind, flags := binary.NativeEndian.Uint16(b[4:]), binary.NativeEndian.Uint16(b[6:])
 			if flags&unix.NLM_F_DUMP_INTR != 0 {
 				a.fail(errInterrupted)
@@ -141,7 +194,7 @@ func (a *answer) message(kind, flags uint16, body []byte) error {
 		return nil
 	}
 	err := a.f(kind, body)
-	if err == errEnough {
+	if err == ErrEnough {
 		return err
 	}
 	a.fail(err)
@@ -158,7 +211,7 @@ func (a *answer) fail(err error) {
 // errnoOf reads the errno that ends an answer, 0 being success, and the kernel's own
 // words for it where there are any (struct nlmsgerr, NLMSGERR_ATTR_MSG).
 func errnoOf(kind, flags uint16, body []byte) error {
-	code := -int32(nativeUint32(body))
+	code := -int32(Uint32(body))
 	if code <= 0 {
 		return nil
 	}
@@ -171,7 +224,7 @@ func errnoOf(kind, flags uint16, body []byte) error {
 		return errno
 	}
 	err := error(errno)
-	_ = eachAttr(body[header:], func(kind uint16, v []byte) {
+	_ = EachAttr(body[header:], func(kind uint16, v []byte) {
 		if kind == unix.NLMSGERR_ATTR_MSG {
 			err = fmt.Errorf("%w: %s", errno, unix.ByteSliceToString(v))
 		}
