@@ -14,7 +14,6 @@ const Self = "/proc/self/exe"
 // State is what is in the folder.
 type State struct {
 	Path    string // of the plugin
-	Sum     Sum    // of what is there
 	Changed bool   // false where it was there already
 }
 
@@ -33,19 +32,15 @@ func Install(program, dir, name string) (State, error) {
 	if err := errors.Join(f.mustRun(), f.sweep(name)); err != nil {
 		return State{}, err
 	}
-	want, err := sumOf(program)
-	if err != nil {
-		return State{}, fmt.Errorf("this program cannot read itself: %w", err)
-	}
-	state := State{Path: filepath.Join(dir, name), Sum: want}
-	if mustBe(state.Path, want) == nil {
+	state := State{Path: filepath.Join(dir, name)}
+	if mustBe(state.Path, program) == nil {
 		return state, nil
 	}
 	copied, err := f.copy(program, name)
 	if err != nil {
 		return State{}, err
 	}
-	err = mustBe(copied, want)
+	err = mustBe(copied, program)
 	if err == nil {
 		err = os.Rename(copied, state.Path)
 	}
@@ -59,11 +54,7 @@ func Install(program, dir, name string) (State, error) {
 // Check is nil when dir/name is the same as the file program, and can be started. It
 // changes nothing and waits for nobody.
 func Check(program, dir, name string) error {
-	want, err := sumOf(program)
-	if err != nil {
-		return fmt.Errorf("this program cannot read itself: %w", err)
-	}
-	return mustBe(filepath.Join(dir, name), want)
+	return mustBe(filepath.Join(dir, name), program)
 }
 
 // copy writes the program to disk, under a name that no runtime looks for, and returns

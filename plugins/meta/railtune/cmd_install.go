@@ -78,7 +78,7 @@ func runInstall(args []string) int {
 	if state.Changed {
 		did = "is installed"
 	}
-	fmt.Printf("%s %s: %s, SHA-256 %s\n", state.Path, did, about(), state.Sum)
+	fmt.Printf("%s %s: %s\n", state.Path, did, about())
 	return then.end()
 }
 

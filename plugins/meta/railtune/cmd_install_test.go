@@ -55,7 +55,7 @@ func TestInstallCommand(t *testing.T) {
 	if err := os.WriteFile(plugin, []byte("#!/bin/sh\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	mustSay(t, binary, 1, "install --check --to "+dir, "SHA-256")
+	mustSay(t, binary, 1, "install --check --to "+dir, "is another program")
 	mustSay(t, binary, 2, "uninstall --from "+dir, "remove it by hand")
 }
 
