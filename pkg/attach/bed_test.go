@@ -104,7 +104,7 @@ func addAfter(r *attach.Rail, conf, prev string) error {
 	if err != nil {
 		return err
 	}
-	res, err := prevresult.Parse(json.RawMessage(prev), cfg.CNIVersion)
+	res, err := prevresult.Parse(json.RawMessage(prev), cfg.CNIVersion, nil)
 	if err != nil {
 		return err
 	}

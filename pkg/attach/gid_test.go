@@ -180,7 +180,7 @@ func check(r *attach.Rail, conf string) error {
 	if err != nil {
 		return err
 	}
-	res, err := prevresult.Parse([]byte(prev), cfg.CNIVersion)
+	res, err := prevresult.Parse([]byte(prev), cfg.CNIVersion, nil)
 	if err != nil {
 		return err
 	}

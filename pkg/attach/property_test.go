@@ -53,7 +53,7 @@ func TestAnyInput(t *testing.T) {
 		if err != nil {
 			fail("does not decode: %v", err)
 		}
-		res, err := prevresult.Parse(json.RawMessage(prev), "1.0.0")
+		res, err := prevresult.Parse(json.RawMessage(prev), "1.0.0", nil)
 		if err != nil {
 			fail("does not decode: %v", err)
 		}

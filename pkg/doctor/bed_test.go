@@ -164,7 +164,7 @@ func (b *bed) add(ifname, ips string, supernets ...string) {
 	}
 	prev := fmt.Sprintf(`{"cniVersion":"1.0.0","interfaces":[{"name":%q,"sandbox":"/x"}],"ips":[%s]}`, ifname, ips)
 	err := b.pod.Do(func() error {
-		before, err := prevresult.Parse(json.RawMessage(prev), "1.0.0")
+		before, err := prevresult.Parse(json.RawMessage(prev), "1.0.0", nil)
 		if err != nil {
 			return err
 		}

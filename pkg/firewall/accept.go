@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"slices"
 
+	"github.com/railtune/railtune/pkg/firewall/present"
 	"github.com/railtune/railtune/pkg/policy"
 )
 
@@ -12,11 +13,11 @@ import (
 // none yet. Each step is told to did, with its undo. Nothing is dropped meanwhile that
 // was accepted before and is to be afterwards.
 func (IPTables) Accept(ifname string, f policy.Family, from []netip.Prefix, did did) error {
-	t, err := open(f, command(f))
+	t, err := open(f, present.Command(f))
 	if err != nil {
 		return err
 	}
-	chain := Chain(ifname)
+	chain := present.Chain(ifname)
 	have, there, err := t.listed(chain)
 	if err != nil {
 		return err
@@ -70,11 +71,11 @@ func source(rule []string) netip.Prefix {
 // Missing lists what of the rail's chain is not there, as the commands that make it.
 // What others put around it, or before the jump, is theirs.
 func (IPTables) Missing(ifname string, f policy.Family, from []netip.Prefix) ([]string, error) {
-	t, err := open(f, command(f))
+	t, err := open(f, present.Command(f))
 	if err != nil {
 		return nil, err
 	}
-	chain := Chain(ifname)
+	chain := present.Chain(ifname)
 	if _, there, err := t.listed(chain); err != nil || !there {
 		return IPTables{}.Lines(ifname, f, from), err
 	}
@@ -99,24 +100,24 @@ const maxJumps = 64
 // Remove removes the rail's chains and the jumps to them, in both families and in both
 // of iptables' backends. Where the kernel has none nothing is executed.
 func (IPTables) Remove(ifname string) error {
-	places, err := present(ifname)
+	places, err := present.Find(ifname)
 	if err != nil {
 		return err
 	}
 	for _, p := range places {
-		if err := p.remove(ifname); err != nil {
+		if err := remove(p, ifname); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p place) remove(ifname string) error {
-	t, err := open(p.family, p.commands()...)
+func remove(p present.Place, ifname string) error {
+	t, err := open(p.Family, commands(p)...)
 	if err != nil {
 		return err
 	}
-	chain := Chain(ifname)
+	chain := present.Chain(ifname)
 	for range maxJumps {
 		rule, ok, err := t.has(hook, jump(ifname), chain)
 		if err != nil {
@@ -134,10 +135,10 @@ func (p place) remove(ifname string) error {
 
 // Chains names the rail's chains that the kernel has, executing nothing.
 func (IPTables) Chains(ifname string) ([]string, error) {
-	places, err := present(ifname)
+	places, err := present.Find(ifname)
 	var out []string
 	for _, p := range places {
-		out = append(out, Chain(ifname)+" of "+p.commands()[0])
+		out = append(out, present.Chain(ifname)+" of "+commands(p)[0])
 	}
 	return out, err
 }

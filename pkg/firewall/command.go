@@ -11,6 +11,7 @@ import (
 	"github.com/coreos/go-iptables/iptables"
 
 	"github.com/railtune/railtune/pkg/cnierr"
+	"github.com/railtune/railtune/pkg/firewall/present"
 	"github.com/railtune/railtune/pkg/policy"
 )
 
@@ -128,3 +129,13 @@ func (t *filter) make(chain string, match []string, target string, how func(rule
 
 // did notes how to take a step back.
 type did = func(what string, back func() error)
+
+// commands are those that can work on a chain, the surest first: plain iptables is one
+// of the two, whichever the host prefers.
+func commands(p present.Place) []string {
+	name := present.Command(p.Family)
+	if p.Legacy {
+		return []string{name + "-legacy", name}
+	}
+	return []string{name + "-nft", name}
+}

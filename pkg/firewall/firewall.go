@@ -12,7 +12,7 @@
 // from link-local addresses, and from :: during duplicate address detection).
 //
 // Nothing is executed where nothing was asked for. Whether a chain is there is found
-// out from the kernel itself; see present.go.
+// out from the kernel itself; see package present.
 package firewall
 
 import (
@@ -20,6 +20,7 @@ import (
 	"strings"
 
 	"github.com/railtune/railtune/pkg/cnierr"
+	"github.com/railtune/railtune/pkg/firewall/present"
 	"github.com/railtune/railtune/pkg/policy"
 )
 
@@ -27,14 +28,9 @@ import (
 type IPTables struct{}
 
 const (
-	table = "filter"
+	table = present.Table
 	hook  = "INPUT"
 )
-
-// Chain is the name of a rail's chain. Names have at most 28 characters
-// (XT_EXTENSION_MAXNAMELEN with its final zero, include/uapi/linux/netfilter/x_tables.h),
-// those of interfaces 15, so nothing is cut off and no two rails share one.
-func Chain(ifname string) string { return "RAILTUNE-" + ifname }
 
 // rules are the chain's rules without what marks them.
 func rules(f policy.Family, from []netip.Prefix) [][]string {
@@ -54,26 +50,19 @@ func jump(ifname string) []string { return []string{"-i", ifname} }
 
 // Lines prints the chain as the commands that make it.
 func (IPTables) Lines(ifname string, f policy.Family, from []netip.Prefix) []string {
-	out := []string{line(f, "-N", Chain(ifname), nil, "")}
+	out := []string{line(f, "-N", present.Chain(ifname), nil, "")}
 	for _, r := range rules(f, from) {
-		out = append(out, line(f, "-A", Chain(ifname), r, "ACCEPT"))
+		out = append(out, line(f, "-A", present.Chain(ifname), r, "ACCEPT"))
 	}
-	return append(out, line(f, "-I", hook+" 1", jump(ifname), Chain(ifname)))
+	return append(out, line(f, "-I", hook+" 1", jump(ifname), present.Chain(ifname)))
 }
 
 func line(f policy.Family, how, chain string, match []string, target string) string {
-	words := append([]string{command(f), "-t", table, how, chain}, match...)
+	words := append([]string{present.Command(f), "-t", table, how, chain}, match...)
 	if target != "" {
 		words = append(words, "-j", target)
 	}
 	return strings.Join(words, " ")
-}
-
-func command(f policy.Family) string {
-	if f == policy.IPv6 {
-		return "ip6tables"
-	}
-	return "iptables"
 }
 
 // Usable says why no chain could be made for an interface, without executing anything:
@@ -86,6 +75,6 @@ func (IPTables) Usable(ifname string, f policy.Family) error {
 		return cnierr.New(cnierr.Config, "firewall.acceptRails cannot be kept to %s: iptables takes that name for a pattern; "+
 			"give the interface another name", ifname)
 	}
-	_, err := lookUp(command(f))
+	_, err := lookUp(present.Command(f))
 	return err
 }

@@ -83,7 +83,7 @@ func planText(t *testing.T, conf, prev, state string) string {
 	if err != nil {
 		return errorText(t, err)
 	}
-	res, err := prevresult.Parse([]byte(prev), cfg.CNIVersion)
+	res, err := prevresult.Parse([]byte(prev), cfg.CNIVersion, nil)
 	if err != nil {
 		return errorText(t, err)
 	}

@@ -12,8 +12,6 @@ import (
 	"fmt"
 	"net/netip"
 
-	"github.com/containernetworking/cni/pkg/version"
-
 	"github.com/railtune/railtune/pkg/cnierr"
 )
 
@@ -75,46 +73,54 @@ type wire struct {
 	} `json:"routes"`
 }
 
+// Converter makes a result of one version of the specification one of another. That of
+// package convert does it with the CNI library.
+type Converter func(raw json.RawMessage, from, to string) (json.RawMessage, error)
+
+// ErrOtherVersion says that a result would have to be converted and there is no Converter.
+var ErrOtherVersion = errors.New("there is nothing to convert it with")
+
 // Parse decodes raw, the value of "prevResult" in a configuration of version
-// cniVersion. A result of another version is converted by the CNI library first.
+// cniVersion. A result of another version goes through convert first, which may be nil.
 // Errors carry the code Config and name the entry and the value.
-func Parse(raw json.RawMessage, cniVersion string) (*Result, error) {
+func Parse(raw json.RawMessage, cniVersion string, convert Converter) (*Result, error) {
 	if len(raw) == 0 {
 		return nil, cnierr.New(cnierr.Config, "railtune must be chained: there is no prevResult; "+
 			"put it after the plugin that makes the interface, in the same \"plugins\" list")
 	}
-	var head struct {
-		CNIVersion string `json:"cniVersion"`
-	}
-	if err := json.Unmarshal(raw, &head); err != nil {
-		return nil, cnierr.New(cnierr.Config, "prevResult is not a CNI result: %w", err)
-	}
-	if head.CNIVersion != "" && head.CNIVersion != cniVersion {
-		converted, err := convert(raw, head.CNIVersion, cniVersion)
-		if err != nil {
-			return nil, cnierr.New(cnierr.Config, "prevResult has cniVersion %q, the configuration %q: %w",
-				head.CNIVersion, cniVersion, err)
-		}
-		raw = converted
-	}
 	r := &Result{cniVersion: cniVersion}
 	var w wire
-	if err := errors.Join(json.Unmarshal(raw, &r.raw), json.Unmarshal(raw, &w)); err != nil {
+	from := ""
+	err := json.Unmarshal(raw, &r.raw)
+	if version, ok := r.raw["cniVersion"]; ok && err == nil {
+		err = json.Unmarshal(version, &from)
+	}
+	if err == nil && from != "" && from != cniVersion {
+		if raw, err = converted(raw, from, cniVersion, convert); err != nil {
+			return nil, err
+		}
+		r.raw = nil
+		err = json.Unmarshal(raw, &r.raw)
+	}
+	if err == nil {
+		err = json.Unmarshal(raw, &w)
+	}
+	if err != nil {
 		return nil, cnierr.New(cnierr.Config, "prevResult is not a CNI result: %w", err)
 	}
 	r.ifaces = w.Interfaces
 	return r, r.decode(&w)
 }
 
-func convert(raw json.RawMessage, from, to string) (json.RawMessage, error) {
-	res, err := version.NewResult(from, raw)
+func converted(raw json.RawMessage, from, to string, convert Converter) (json.RawMessage, error) {
+	err := ErrOtherVersion
+	if convert != nil {
+		raw, err = convert(raw, from, to)
+	}
 	if err != nil {
-		return nil, err
+		return nil, cnierr.New(cnierr.Config, "prevResult has cniVersion %q, the configuration %q: %w", from, to, err)
 	}
-	if res, err = res.GetAsVersion(to); err != nil {
-		return nil, err
-	}
-	return json.Marshal(res)
+	return raw, nil
 }
 
 func (r *Result) decode(w *wire) error {

@@ -2,6 +2,7 @@ package prevresult_test
 
 import (
 	"encoding/json"
+	"errors"
 	"net/netip"
 	"reflect"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/railtune/railtune/pkg/cnierr"
 	"github.com/railtune/railtune/pkg/prevresult"
+	"github.com/railtune/railtune/pkg/prevresult/convert"
 )
 
 // full is a 1.1.0 result with every field of the specification, and one of tomorrow's.
@@ -34,7 +36,7 @@ const full = `{
 }`
 
 func TestPassThrough(t *testing.T) {
-	r, err := prevresult.Parse(json.RawMessage(full), "1.1.0")
+	r, err := prevresult.Parse(json.RawMessage(full), "1.1.0", convert.Result)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +58,7 @@ func TestPassThrough(t *testing.T) {
 }
 
 func TestAddresses(t *testing.T) {
-	r, err := prevresult.Parse(json.RawMessage(full), "1.1.0")
+	r, err := prevresult.Parse(json.RawMessage(full), "1.1.0", convert.Result)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,7 +78,7 @@ func TestAddresses(t *testing.T) {
 // TestNoSandbox: some plugins fill in no sandbox at all; the name then decides.
 func TestNoSandbox(t *testing.T) {
 	r, err := prevresult.Parse(json.RawMessage(
-		`{"interfaces":[{"name":"net1"}],"ips":[{"interface":0,"address":"::ffff:10.61.1.11/120"}]}`), "1.0.0")
+		`{"interfaces":[{"name":"net1"}],"ips":[{"interface":0,"address":"::ffff:10.61.1.11/120"}]}`), "1.0.0", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,8 +88,12 @@ func TestNoSandbox(t *testing.T) {
 }
 
 func TestOtherVersion(t *testing.T) {
-	r, err := prevresult.Parse(json.RawMessage(
-		`{"cniVersion":"0.3.1","interfaces":[{"name":"net1","sandbox":"/n"}],"ips":[{"version":"4","interface":0,"address":"10.61.1.11/24"}]}`), "1.0.0")
+	old := json.RawMessage(
+		`{"cniVersion":"0.3.1","interfaces":[{"name":"net1","sandbox":"/n"}],"ips":[{"version":"4","interface":0,"address":"10.61.1.11/24"}]}`)
+	if _, err := prevresult.Parse(old, "1.0.0", nil); !errors.Is(err, prevresult.ErrOtherVersion) || cnierr.CodeOf(err, 0) != cnierr.Config {
+		t.Errorf("without a converter: %v", err)
+	}
+	r, err := prevresult.Parse(old, "1.0.0", convert.Result)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +118,7 @@ func TestRefused(t *testing.T) {
 		`{"ips":[{"address":"::ffff:10.0.0.1/64"}]}`:                                   "below 96",
 		`{"cniVersion":"7.0.0"}`:                                                       `cniVersion "7.0.0"`,
 	} {
-		_, err := prevresult.Parse(json.RawMessage(raw), "1.0.0")
+		_, err := prevresult.Parse(json.RawMessage(raw), "1.0.0", convert.Result)
 		if err == nil || !strings.Contains(err.Error(), want) || cnierr.CodeOf(err, 0) != cnierr.Config {
 			t.Errorf("%s: got %v, want code %d and %q", raw, err, cnierr.Config, want)
 		}
@@ -128,7 +134,7 @@ func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"routes":null,"ips":null,"interfaces":null}`), uint8(1))
 	f.Fuzz(func(t *testing.T, raw []byte, which uint8) {
 		version := versions[int(which)%len(versions)]
-		r, err := prevresult.Parse(raw, version)
+		r, err := prevresult.Parse(raw, version, convert.Result)
 		if err != nil {
 			if cnierr.CodeOf(err, 0) != cnierr.Config {
 				t.Errorf("error without a code: %v", err)
@@ -145,7 +151,7 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			t.Fatalf("parses, and does not print: %v", err)
 		}
-		again, err := prevresult.Parse(out, version)
+		again, err := prevresult.Parse(out, version, convert.Result)
 		if err != nil {
 			t.Fatalf("prints what does not parse: %v: %s", err, out)
 		}

@@ -191,7 +191,7 @@ func add(ctx context.Context, stdin []byte, ifname, netns string) error {
 	if err != nil {
 		return err
 	}
-	res, err := prevresult.Parse(cfg.PrevResult, cfg.CNIVersion)
+	res, err := prevresult.Parse(cfg.PrevResult, cfg.CNIVersion, nil)
 	if err != nil {
 		return err
 	}

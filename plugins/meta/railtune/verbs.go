@@ -16,6 +16,7 @@ import (
 	"github.com/railtune/railtune/pkg/kernel"
 	"github.com/railtune/railtune/pkg/plan"
 	"github.com/railtune/railtune/pkg/prevresult"
+	"github.com/railtune/railtune/pkg/prevresult/convert"
 	"github.com/railtune/railtune/pkg/sysctl"
 )
 
@@ -99,7 +100,7 @@ func decode(c *cnicall.Call) (*config.Config, *prevresult.Result, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	res, err := prevresult.Parse(cfg.PrevResult, cfg.CNIVersion)
+	res, err := prevresult.Parse(cfg.PrevResult, cfg.CNIVersion, convert.Result)
 	return cfg, res, err
 }
 

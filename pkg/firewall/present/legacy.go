@@ -1,4 +1,4 @@
-package firewall
+package present
 
 import (
 	"bytes"
@@ -31,17 +31,17 @@ type getInfo struct {
 	entries, size        uint32
 }
 
-// presentLegacy looks for the rail's chain in the filter table of ip_tables. A chain
+// legacy looks for the rail's chain in the filter table of ip_tables. A chain
 // starts with an entry that holds its name. A namespace that never
 // used the table has none, and is not asked for it, as asking makes one.
-func presentLegacy(ifname string, f policy.Family) (bool, error) {
+func legacy(ifname string, f policy.Family) (bool, error) {
 	names, family, level := "ip_tables_names", unix.AF_INET, unix.IPPROTO_IP
 	if f == policy.IPv6 {
 		names, family, level = "ip6_tables_names", unix.AF_INET6, unix.IPPROTO_IPV6
 	}
 	// Below /proc/net is the namespace of the process's first thread, not this one's.
 	text, err := read("/proc/thread-self/net/" + names)
-	if err != nil || !slices.Contains(strings.Fields(text), table) {
+	if err != nil || !slices.Contains(strings.Fields(text), Table) {
 		return false, nil // no file: no ip_tables
 	}
 	fd, err := unix.Socket(family, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_RAW)
@@ -51,7 +51,7 @@ func presentLegacy(ifname string, f policy.Family) (bool, error) {
 	defer unix.Close(fd)
 	entries, err := legacyEntries(fd, level)
 	if err != nil {
-		return false, fmt.Errorf("%s table %s: %w", command(f), table, err)
+		return false, fmt.Errorf("%s table %s: %w", Command(f), Table, err)
 	}
 	return bytes.Contains(entries, chainHead(Chain(ifname))), nil
 }
@@ -69,7 +69,7 @@ func chainHead(chain string) []byte {
 func legacyEntries(fd, level int) ([]byte, error) {
 	for range 10 {
 		info := getInfo{}
-		copy(info.name[:], table)
+		copy(info.name[:], Table)
 		if err := getsockopt(fd, level, soGetInfo, unsafe.Slice((*byte)(unsafe.Pointer(&info)), unsafe.Sizeof(info))); err != nil {
 			return nil, err
 		}
