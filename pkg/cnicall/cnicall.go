@@ -16,6 +16,7 @@ import (
 	"strings"
 	"unicode"
 
+	"github.com/railtune/railtune/pkg/cnicall/versions"
 	"github.com/railtune/railtune/pkg/cnierr"
 )
 
@@ -28,9 +29,6 @@ const (
 	Status  = "STATUS"
 	Version = "VERSION"
 )
-
-// Versions are those of the CNI specification that railtune speaks, oldest first.
-var Versions = []string{"0.3.1", "0.4.0", "1.0.0", "1.1.0"}
 
 // older are the versions that a DEL may still come with: Multus sends an empty
 // cniVersion, which means 0.1.0, when it has lost the configuration. A DEL that fails
@@ -139,14 +137,14 @@ func (c *Call) head() error {
 }
 
 func (c *Call) version(v string) error {
-	known := Versions
+	known := versions.Spoken
 	if c.Verb == Del {
-		known = slices.Concat(older, Versions)
+		known = slices.Concat(older, versions.Spoken)
 	}
 	if !slices.Contains(known, v) {
-		return cnierr.New(cnierr.Incompatible, "incompatible CNI versions: cniVersion %q is none that railtune speaks: %s", v, strings.Join(Versions, ", "))
+		return cnierr.New(cnierr.Incompatible, "incompatible CNI versions: cniVersion %q is none that railtune speaks: %s", v, strings.Join(versions.Spoken, ", "))
 	}
-	if first := since(c.Verb); slices.Index(Versions, v) < slices.Index(Versions, first) {
+	if first := since(c.Verb); slices.Index(versions.Spoken, v) < slices.Index(versions.Spoken, first) {
 		return cnierr.New(cnierr.Incompatible, "incompatible CNI versions: %s came with cniVersion %s, and this configuration is of %s", c.Verb, first, v)
 	}
 	return nil
@@ -181,10 +179,4 @@ func interfaceName(s string) error {
 		}
 	}
 	return nil
-}
-
-// VersionResult is what VERSION prints.
-func VersionResult() string {
-	newest := Versions[len(Versions)-1]
-	return `{"cniVersion":"` + newest + `","supportedVersions":["` + strings.Join(Versions, `","`) + `"]}` + "\n"
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/containernetworking/cni/pkg/skel"
 	"github.com/containernetworking/cni/pkg/version"
 
+	"github.com/railtune/railtune/pkg/cnicall/versions"
 	"github.com/railtune/railtune/pkg/cnierr"
 )
 
@@ -21,13 +22,13 @@ const asSkel = "RAILTUNE_TEST_AS_SKEL"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asSkel) != "" {
-		versions := Versions
+		spoken := versions.Spoken
 		if os.Getenv("CNI_COMMAND") == Del {
-			versions = append(older, Versions...)
+			spoken = append(older, versions.Spoken...)
 		}
 		nothing := func(*skel.CmdArgs) error { return nil }
 		skel.PluginMainFuncs(skel.CNIFuncs{Add: nothing, Check: nothing, Del: nothing, GC: nothing, Status: nothing},
-			version.PluginSupports(versions...), "test")
+			version.PluginSupports(spoken...), "test")
 		os.Exit(0)
 	}
 	os.Exit(m.Run())
@@ -138,8 +139,8 @@ func TestLikeSkel(t *testing.T) {
 // TestVersionResult: what VERSION prints is the library's, to the byte.
 func TestVersionResult(t *testing.T) {
 	t.Parallel()
-	if out, _ := skelSays(t, environment{"CNI_COMMAND": Version}, ""); out != VersionResult() {
-		t.Errorf("%q, pkg/skel prints %q", VersionResult(), out)
+	if out, _ := skelSays(t, environment{"CNI_COMMAND": Version}, ""); out != versions.Result() {
+		t.Errorf("%q, pkg/skel prints %q", versions.Result(), out)
 	}
 }
 

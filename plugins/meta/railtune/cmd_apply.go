@@ -18,6 +18,7 @@ import (
 	"github.com/railtune/railtune/pkg/config"
 	"github.com/railtune/railtune/pkg/firewall"
 	"github.com/railtune/railtune/pkg/kernel"
+	"github.com/railtune/railtune/pkg/plugin"
 	"github.com/railtune/railtune/pkg/sysctl"
 )
 
@@ -107,7 +108,7 @@ func readConfig(file string) (*config.Config, error) {
 
 // run works in the namespace. An error means that nothing could be tried.
 func (o *applyOptions) run(cfg *config.Config, path string, host ns.NetNS) (status int, err error) {
-	if same, err := isCurrent(host); err != nil || same && !o.host {
+	if same, err := plugin.IsCurrent(host); err != nil || same && !o.host {
 		return exitUsage, errors.Join(err, fmt.Errorf("%s is the namespace railtune itself runs in: say --host if that is meant", path))
 	}
 	here, err := ns.GetCurrentNS()
@@ -132,11 +133,11 @@ func (o *applyOptions) run(cfg *config.Config, path string, host ns.NetNS) (stat
 			return exitUsage, err
 		}
 		defer k.Close()
-		log := newLogger(cfg, "apply", path, name)
-		defer log.close()
+		log := plugin.NewLogger(cfg, "apply", path, name)
+		defer log.Close()
 		fleet.Rails = append(fleet.Rails, &attach.Rail{
 			IfName: name, NetNS: path, Kernel: k, Files: sysctl.Proc{}, Log: log,
-			Neighbours: attach.Wire{}, Firewall: firewall.IPTables{}, RDMA: rdmaFinder(host), Parent: parentFinder(host),
+			Neighbours: attach.Wire{}, Firewall: firewall.IPTables{}, RDMA: plugin.RDMAFinder(host), Parent: plugin.ParentFinder(host),
 		})
 	}
 	if o.undo {

@@ -17,6 +17,7 @@ import (
 	"github.com/railtune/railtune/pkg/doctor/explain"
 	"github.com/railtune/railtune/pkg/doctor/gather"
 	"github.com/railtune/railtune/pkg/doctor/render"
+	"github.com/railtune/railtune/pkg/plugin"
 )
 
 const doctorSynopsis = targetSynopsis + " [--rail IFNAME]... [--peer ADDR]...\n" +
@@ -73,7 +74,7 @@ func runDoctor(args []string) int {
 	var lookErr error
 	err = d.enter(func(path string, host ns.NetNS) error {
 		options.Path = path
-		options.Parent = parentFinder(host)
+		options.Parent = plugin.ParentFinder(host)
 		options.Enter = func(f func() error) error { return d.enter(func(string, ns.NetNS) error { return f() }) }
 		report, lookErr = doctor.Look(context.Background(), options)
 		return nil

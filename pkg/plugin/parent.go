@@ -1,4 +1,4 @@
-package main
+package plugin
 
 import (
 	"github.com/containernetworking/plugins/pkg/ns"
@@ -10,10 +10,10 @@ import (
 	"github.com/railtune/railtune/pkg/rdma"
 )
 
-// parentFinder returns a function that finds an ipvlan rail's parent in the
+// ParentFinder returns a function that finds an ipvlan rail's parent in the
 // namespace host, where the interface plugin took it from. It must be called on a
 // thread in the rail's namespace, and so must the function.
-func parentFinder(host ns.NetNS) func(*netstate.Link) *neigh.Parent {
+func ParentFinder(host ns.NetNS) func(*netstate.Link) *neigh.Parent {
 	return func(rail *netstate.Link) *neigh.Parent {
 		if rail.Kind != "ipvlan" || !parentIn(host, rail) {
 			return nil
@@ -37,9 +37,9 @@ func parentFinder(host ns.NetNS) func(*netstate.Link) *neigh.Parent {
 	}
 }
 
-// rdmaFinder returns a function that finds a rail's RDMA ports, through its parent in
+// RDMAFinder returns a function that finds a rail's RDMA ports, through its parent in
 // the namespace host where it has one there. The same holds for threads.
-func rdmaFinder(host ns.NetNS) func(*netstate.Link) (attach.RDMA, error) {
+func RDMAFinder(host ns.NetNS) func(*netstate.Link) (attach.RDMA, error) {
 	return func(rail *netstate.Link) (attach.RDMA, error) {
 		var inLower rdma.Enter
 		if rdma.Stacked(rail) && parentIn(host, rail) {

@@ -1,34 +1,31 @@
-package main
+package plugin
 
 import (
 	"context"
 	"errors"
 	"os"
 
-	"github.com/containernetworking/cni/pkg/types"
 	"github.com/containernetworking/plugins/pkg/ns"
 
 	"github.com/railtune/railtune/pkg/attach"
-	"github.com/railtune/railtune/pkg/cnicall"
 	"github.com/railtune/railtune/pkg/cnierr"
 	"github.com/railtune/railtune/pkg/config"
-	"github.com/railtune/railtune/pkg/firewall"
+	"github.com/railtune/railtune/pkg/firewall/present"
 	"github.com/railtune/railtune/pkg/kernel"
 	"github.com/railtune/railtune/pkg/plan"
 	"github.com/railtune/railtune/pkg/prevresult"
-	"github.com/railtune/railtune/pkg/prevresult/convert"
 	"github.com/railtune/railtune/pkg/sysctl"
 )
 
-// cmdAdd tunes the rail, proves it, and prints prevResult with the supernet routes that
+// add tunes the rail, proves it, and prints prevResult with the supernet routes that
 // went into main.
-func cmdAdd(c *cnicall.Call) error {
-	cfg, res, err := decode(c)
+func (c *Call) add(parts Parts) error {
+	cfg, res, err := c.decode(parts)
 	if err != nil {
 		return err
 	}
 	var p *plan.Plan
-	err = withRail(c, cfg, func(r *attach.Rail) (err error) {
+	err = c.withRail(cfg, parts, func(r *attach.Rail) (err error) {
 		p, err = r.Add(context.Background(), cfg, res)
 		return err
 	})
@@ -51,32 +48,40 @@ func printResult(res *prevresult.Result, p *plan.Plan) error {
 	return err
 }
 
-// cmdCheck compares the rail with the plan.
-func cmdCheck(c *cnicall.Call) error {
-	cfg, res, err := decode(c)
+// check compares the rail with the plan.
+func (c *Call) check(parts Parts) error {
+	cfg, res, err := c.decode(parts)
 	if err != nil {
 		return err
 	}
-	return withRail(c, cfg, func(r *attach.Rail) error { return r.Check(cfg, res) })
+	return c.withRail(cfg, parts, func(r *attach.Rail) error { return r.Check(cfg, res) })
 }
 
-// cmdDel removes what is railtune's. It has nothing to do where the namespace is gone, and
+// del removes what is railtune's. It has nothing to do where the namespace is gone, and
 // nothing of railtune's can be in the runtime's own.
-func cmdDel(c *cnicall.Call) error {
+func (c *Call) del(parts Parts) error {
 	gone, err := namespaceGone(c.NetNS)
 	if gone || err != nil {
 		return err
 	}
-	err = withRail(c, config.ParseLenient(c.Config), (*attach.Rail).Del)
+	err = c.withRail(config.ParseLenient(c.Config), parts, func(r *attach.Rail) error {
+		if r.Firewall == nil {
+			// The configuration may be lost by now, so only the kernel knows.
+			if chains, err := present.Find(r.IfName); err != nil || len(chains) > 0 {
+				return ErrLater
+			}
+		}
+		return r.Del()
+	})
 	if cnierr.CodeOf(err, 0) == cnierr.Environment {
 		return nil
 	}
 	return err
 }
 
-// cmdStatus says what this node lacks.
-func cmdStatus(c *cnicall.Call) error {
-	cfg, err := config.Parse(c.Config)
+// status says what this node lacks.
+func (c *Call) status(parts Parts) error {
+	cfg, err := c.config(parts)
 	if err != nil {
 		return err
 	}
@@ -88,26 +93,38 @@ func cmdStatus(c *cnicall.Call) error {
 	if err := attach.Status(k); err != nil {
 		return err
 	}
-	return attach.FirewallStatus(cfg, firewall.IPTables{})
+	return attach.FirewallStatus(cfg, parts.Firewall)
 }
 
-func decode(c *cnicall.Call) (*config.Config, *prevresult.Result, error) {
+// config reads the configuration, and sees whether the parts suffice for it.
+func (c *Call) config(parts Parts) (*config.Config, error) {
+	cfg, err := config.Parse(c.Config)
+	if err == nil && cfg.Firewall.AcceptRails && parts.Firewall == nil {
+		err = ErrLater
+	}
+	return cfg, err
+}
+
+func (c *Call) decode(parts Parts) (*config.Config, *prevresult.Result, error) {
 	if c.IfName == "all" || c.IfName == "default" {
 		return nil, nil, cnierr.New(cnierr.Environment, "CNI_IFNAME %q is the name of a directory in /proc/sys/net/ipv4/conf "+
 			"that stands for every interface: railtune only ever changes one", c.IfName)
 	}
-	cfg, err := config.Parse(c.Config)
+	cfg, err := c.config(parts)
 	if err != nil {
 		return nil, nil, err
 	}
-	res, err := prevresult.Parse(cfg.PrevResult, cfg.CNIVersion, convert.Result)
+	res, err := prevresult.Parse(cfg.PrevResult, cfg.CNIVersion, parts.Convert)
+	if errors.Is(err, prevresult.ErrOtherVersion) {
+		err = ErrLater
+	}
 	return cfg, res, err
 }
 
 // withRail calls f with the rail, on a thread in its namespace.
-func withRail(c *cnicall.Call, cfg *config.Config, f func(*attach.Rail) error) error {
-	log := newLogger(cfg, c.Verb, c.ContainerID, c.IfName)
-	defer log.close()
+func (c *Call) withRail(cfg *config.Config, parts Parts, f func(*attach.Rail) error) error {
+	log := NewLogger(cfg, c.Verb, c.ContainerID, c.IfName)
+	defer log.Close()
 	err := inNamespace(c.NetNS, c.Override, func(host ns.NetNS) error {
 		k, err := kernel.Open()
 		if err != nil {
@@ -116,25 +133,12 @@ func withRail(c *cnicall.Call, cfg *config.Config, f func(*attach.Rail) error) e
 		defer k.Close()
 		return f(&attach.Rail{
 			IfName: c.IfName, NetNS: c.NetNS, Kernel: k, Files: sysctl.Proc{}, Log: log,
-			Neighbours: attach.Wire{}, RDMA: rdmaFinder(host), Parent: parentFinder(host),
-			Firewall: firewall.IPTables{},
+			Neighbours: attach.Wire{}, RDMA: RDMAFinder(host), Parent: ParentFinder(host),
+			Firewall: parts.Firewall,
 		})
 	})
-	if err != nil {
+	if err != nil && !errors.Is(err, ErrLater) {
 		log.Errorf("%v", err)
 	}
 	return err
-}
-
-// cniError gives an error the form the specification asks for.
-func cniError(err error) *types.Error {
-	if err == nil {
-		return nil
-	}
-	details := ""
-	var e *cnierr.Error
-	if errors.As(err, &e) {
-		details = e.Details
-	}
-	return types.NewError(uint(cnierr.CodeOf(err, cnierr.Internal)), err.Error(), details)
 }

@@ -1,4 +1,4 @@
-package main
+package plugin
 
 import (
 	"errors"
@@ -22,21 +22,31 @@ const (
 	levelError
 )
 
-// levels maps the configuration's words.
-var levels = map[string]int{"debug": levelDebug, "info": levelInfo, "warn": levelWarn, "error": levelError}
+// levelOf is the level of a word of the configuration.
+func levelOf(word string) int {
+	switch word {
+	case "debug":
+		return levelDebug
+	case "info":
+		return levelInfo
+	case "warn":
+		return levelWarn
+	}
+	return levelError
+}
 
-// logger writes to stderr, which runtimes drop when a verb succeeds, and to a file
+// Logger writes to stderr, which runtimes drop when a verb succeeds, and to a file
 // where the configuration names one.
-type logger struct {
+type Logger struct {
 	level  int
 	prefix string
 	file   io.WriteCloser
 }
 
-// newLogger opens the log of one call. A log file that cannot be opened is said on
+// NewLogger opens the log of one call. A log file that cannot be opened is said on
 // stderr and does not stop the pod.
-func newLogger(cfg *config.Config, verb, containerID, ifname string) *logger {
-	l := &logger{level: levels[cfg.LogLevel], prefix: verb + " " + containerID + " " + ifname + ": "}
+func NewLogger(cfg *config.Config, verb, containerID, ifname string) *Logger {
+	l := &Logger{level: levelOf(cfg.LogLevel), prefix: verb + " " + containerID + " " + ifname + ": "}
 	if cfg.LogFile != "" {
 		f, err := openLog(cfg.LogFile)
 		if err != nil {
@@ -81,13 +91,14 @@ func openLog(path string) (*os.File, error) {
 // logDir is where log files are; the configuration allows no others.
 const logDir = "/var/log"
 
-func (l *logger) close() {
+// Close closes the log file, where there is one.
+func (l *Logger) Close() {
 	if l.file != nil {
 		_ = l.file.Close()
 	}
 }
 
-func (l *logger) write(level int, name, format string, args ...any) {
+func (l *Logger) write(level int, name, format string, args ...any) {
 	if level < l.level {
 		return
 	}
@@ -99,8 +110,8 @@ func (l *logger) write(level int, name, format string, args ...any) {
 }
 
 // Debugf, Warnf and Errorf write one line.
-func (l *logger) Debugf(format string, args ...any) { l.write(levelDebug, "debug", format, args...) }
+func (l *Logger) Debugf(format string, args ...any) { l.write(levelDebug, "debug", format, args...) }
 
-func (l *logger) Warnf(format string, args ...any) { l.write(levelWarn, "warning", format, args...) }
+func (l *Logger) Warnf(format string, args ...any) { l.write(levelWarn, "warning", format, args...) }
 
-func (l *logger) Errorf(format string, args ...any) { l.write(levelError, "error", format, args...) }
+func (l *Logger) Errorf(format string, args ...any) { l.write(levelError, "error", format, args...) }

@@ -1,0 +1,37 @@
+// Package ahead runs the plugin before the command line tool around it is initialised.
+//
+// A runtime calls the plugin for every rail of every pod, and each call is a process of
+// its own that lasts milliseconds. The tool is in the same binary, and what it is made of
+// (iptables, YAML, regular expressions, tables) would be initialised for each of them,
+// which took a tenth of an ADD's time and most of a megabyte (docs/speed.md).
+//
+// The order is the language's: of the packages whose imports are initialised, the first
+// by import path is next (Go specification, "Program initialization"). This one imports
+// what the plugin needs, and nothing of that sorts behind what only the tool needs. The
+// tests of package main hold both in place: they list what may be initialised before it.
+package ahead
+
+import (
+	"os"
+
+	"github.com/railtune/railtune/pkg/plugin"
+	// It comes before everything else.
+	_ "github.com/railtune/railtune/pkg/ahead/first"
+)
+
+// Left is the call that needs parts which only package main has, nil where there is none.
+// Nothing was changed for it yet.
+var Left *plugin.Call
+
+func init() {
+	if os.Getenv("CNI_COMMAND") == "" {
+		return
+	}
+	call := plugin.Read()
+	status, err := call.Run(plugin.Parts{})
+	if err != nil {
+		Left = call
+		return
+	}
+	os.Exit(status)
+}
