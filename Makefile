@@ -26,8 +26,9 @@ TOOLS := scripts/tools/go.mod scripts/tools/go.sum
 
 build: bin/railtune ## the plugin: bin/railtune
 
+# Functions at 16 bytes instead of 32: fewer pages to map at every start (docs/speed.md).
 bin/railtune: $(SOURCES) | need-go
-	$(STATIC) -o $@ ./plugins/meta/railtune
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '-s -w -funcalign=16' -o $@ ./plugins/meta/railtune
 
 tools: bin/cni/.built ## cnitool and the plugins of the chain: bin/cni
 
