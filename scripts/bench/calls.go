@@ -50,7 +50,8 @@ func calls(ctx context.Context, b *bench) (err error) {
 			entry entry
 		}{before, entry{b.old, unproven}})
 	}
-	t := newTable("", "ADD system calls", "DEL system calls", "ADD instructions", "DEL instructions", "binary, bytes")
+	t := newTable("", "ADD system calls", "DEL system calls", "ADD instructions", "DEL instructions",
+		"ADD, own KiB", "and of files", "binary, bytes")
 	for _, row := range rows {
 		cells := []string{row.name}
 		for _, count := range []func(context.Context, *bench, process) (string, error){systemCalls, instructions} {
@@ -65,6 +66,14 @@ func calls(ctx context.Context, b *bench) (err error) {
 				cells = append(cells, n)
 			}
 		}
+		if err := d.afresh(ctx, d.pod.Rails...); err != nil {
+			return err
+		}
+		m, err := b.remembers(d.process(d.pod.Rails[0], row.entry, "ADD"))
+		if err != nil {
+			return err
+		}
+		cells = append(cells, strconv.Itoa(m.own), strconv.Itoa(m.files))
 		info, err := os.Stat(row.entry.program)
 		if err != nil {
 			return err
@@ -74,7 +83,7 @@ func calls(ctx context.Context, b *bench) (err error) {
 			b.reached["size"] = float64(info.Size())
 		}
 	}
-	t.print("Counts, 4 rails, IPv4 (system calls without futex and nanosleep; instructions in user mode)")
+	t.print("Counts, 4 rails, IPv4 (system calls without futex and nanosleep; instructions in user mode; memory at the end)")
 	if err := d.afresh(ctx, d.pod.Rails...); err != nil {
 		return err
 	}
@@ -227,7 +236,7 @@ func inits(ctx context.Context, b *bench) error {
 		ms            float64
 	}
 	trace := func(program string) (sum row, all []row, err error) {
-		_, out, err := b.execute(ctx, process{program: program, verb: "VERSION"}, "env", "GODEBUG=inittrace=1", program)
+		_, out, err := b.execute(ctx, idle(program), "env", "GODEBUG=inittrace=1", program)
 		if err != nil {
 			return sum, nil, err
 		}
@@ -243,7 +252,7 @@ func inits(ctx context.Context, b *bench) error {
 		}
 		return sum, all, nil
 	}
-	t := newTable("GODEBUG=inittrace=1", "packages", "ms", "bytes", "allocations")
+	t := newTable("GODEBUG=inittrace=1, GC", "packages", "ms", "bytes", "allocations")
 	for _, p := range []struct{ name, path string }{
 		{"do nothing, in Go", b.floor}, {"railtune", b.Railtune}, {"tuning", b.plugin("tuning")}, {"sbr", b.plugin("sbr")},
 	} {

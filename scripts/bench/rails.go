@@ -12,27 +12,34 @@ import (
 
 // start compares what every call pays before it does anything.
 func start(ctx context.Context, b *bench) error {
-	programs := []struct{ name, path string }{
-		{"do nothing, in Go", b.floor},
-		{"railtune", b.Railtune},
-		{"tuning", b.plugin("tuning")},
-		{"sbr", b.plugin("sbr")},
-		{"do nothing, JSON linked", b.floorJSON},
+	type call struct {
+		name string
+		process
+	}
+	version := func(name, program string) call { return call{name, process{program: program, verb: "VERSION"}} }
+	programs := []call{
+		version("do nothing, in Go", b.floor),
+		version("railtune", b.Railtune),
+		version("tuning", b.plugin("tuning")),
+		version("sbr", b.plugin("sbr")),
+		version("do nothing, JSON linked", b.floorJSON),
+		{"railtune, GC", idle(b.Railtune)},
+		{"tuning, GC", idle(b.plugin("tuning"))},
 	}
 	if b.old != "" {
-		programs = append(programs, struct{ name, path string }{"before", b.old})
+		programs = append(programs, version("before", b.old), call{"before, GC", idle(b.old)})
 	}
 	took := make([]series, len(programs))
 	for range *runs * 8 {
 		for i, p := range programs {
-			c, err := b.measure(ctx, process{program: p.path, verb: "VERSION"})
+			c, err := b.measure(ctx, p.process)
 			if err != nil {
 				return err
 			}
 			took[i] = append(took[i], c)
 		}
 	}
-	t := newTable("VERSION", "wall", "CPU", "peak RSS", "wall / floor", "CPU / floor")
+	t := newTable("VERSION, and GC", "wall", "CPU", "peak RSS", "wall / floor", "CPU / floor")
 	for i, p := range programs {
 		t.row(p.name, took[i].spread(wall), took[i].spread(cpu), took[i].kib(),
 			ratio(took[i].median(wall), took[0].median(wall)), ratio(took[i].median(cpu), took[0].median(cpu)))
@@ -40,6 +47,14 @@ func start(ctx context.Context, b *bench) error {
 	t.print("Start")
 	b.reached["version"] = took[1].median(wall) / took[0].median(wall)
 	return nil
+}
+
+// idle is a call that reads its configuration and then has nothing to do: what every call
+// pays.
+func idle(program string) process {
+	return process{program: program, verb: "GC", config: testbed.Object{
+		"cniVersion": "1.1.0", "name": "rail", "cni.dev/valid-attachments": []any{},
+	}}
 }
 
 var verbs = []string{"ADD", "CHECK", "DEL"}
