@@ -3,7 +3,6 @@ package testbed
 import (
 	"fmt"
 	"net/netip"
-	"time"
 
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
@@ -34,32 +33,26 @@ func awaitLocal(ifname string, linkLocal bool, addrs []netip.Addr) error {
 	if err != nil {
 		return err
 	}
-	routes, done := make(chan netlink.RouteUpdate, 64), make(chan struct{})
-	defer close(done)
-	if err := netlink.RouteSubscribeWithOptions(routes, done, netlink.RouteSubscribeOptions{ListExisting: true}); err != nil {
-		return err
-	}
-	seen := map[netip.Addr]bool{}
-	late := time.After(settleTime)
-	for {
-		select {
-		case r, ok := <-routes:
-			if !ok {
-				return fmt.Errorf("no more news of routes")
-			}
-			if r.Type != unix.RTM_NEWROUTE || r.Table != unix.RT_TABLE_LOCAL || r.LinkIndex != link.Attrs().Index || r.Dst == nil {
+	local := &netlink.Route{Table: unix.RT_TABLE_LOCAL, LinkIndex: link.Attrs().Index}
+	var seen map[netip.Addr]bool
+	inTime, err := await(settleTime, func() (bool, error) {
+		routes, err := netlink.RouteListFiltered(netlink.FAMILY_ALL, local, netlink.RT_FILTER_TABLE|netlink.RT_FILTER_OIF)
+		seen = map[netip.Addr]bool{}
+		missing := linkLocal
+		for _, r := range routes {
+			if r.Dst == nil {
 				continue
 			}
 			addr, _ := netip.AddrFromSlice(r.Dst.IP)
 			seen[addr] = true
-			linkLocal = linkLocal && !(addr.IsLinkLocalUnicast() && addr.Is6())
-		case <-late:
-			return fmt.Errorf("its IPv6 addresses %v are not there after %v (found %v)", addrs, settleTime, seen)
+			missing = missing && !(addr.IsLinkLocalUnicast() && addr.Is6())
 		}
-		if !linkLocal && hasAll(seen, addrs) {
-			return nil
-		}
+		return !missing && hasAll(seen, addrs), err
+	}, unix.RTNLGRP_IPV4_ROUTE, unix.RTNLGRP_IPV6_ROUTE)
+	if err == nil && !inTime {
+		err = fmt.Errorf("its IPv6 addresses %v are not there after %v (found %v)", addrs, settleTime, seen)
 	}
+	return err
 }
 
 func hasAll(seen map[netip.Addr]bool, addrs []netip.Addr) bool {

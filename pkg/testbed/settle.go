@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
 )
 
 // settleTime bounds the wait for links; it is long past what a loaded machine
@@ -46,54 +47,30 @@ func (f *Fabric) settle() error {
 func (n *Namespace) Settle() error { return n.settle(settleTime) }
 
 func (n *Namespace) settle(longest time.Duration) error {
-	updates := make(chan netlink.LinkUpdate)
-	done := make(chan struct{})
-	defer func() {
-		close(done)
-		for range updates { // until the subscription has ended
-		}
-	}()
-	broken := make(chan error, 1)
-	// Subscribing comes first: what is up before the list is read is in the
-	// list, and what comes up later is an update.
-	err := n.Do(func() error {
-		return netlink.LinkSubscribeWithOptions(updates, done, netlink.LinkSubscribeOptions{
-			ErrorCallback: func(err error) {
-				select {
-				case broken <- err:
-				default:
-				}
-			},
-		})
-	})
-	if err != nil {
-		close(updates)
-		return err
-	}
-	waiting := map[int]string{}
-	if err := n.Do(func() error {
+	var waiting []netlink.Link
+	look := func() (bool, error) {
 		links, err := netlink.LinkList()
-		for _, l := range slices.DeleteFunc(links, settled) {
-			waiting[l.Attrs().Index] = l.Attrs().Name
-		}
-		return err
-	}); err != nil {
-		return err
+		waiting = slices.DeleteFunc(links, settled)
+		return len(waiting) == 0, err
 	}
-	limit := time.After(longest)
-	for len(waiting) > 0 {
-		select {
-		case u := <-updates:
-			if settled(u.Link) {
-				delete(waiting, u.Attrs().Index)
-			}
-		case err := <-broken:
-			return err
-		case <-limit:
-			return fmt.Errorf("still down after %s: %v", longest, waiting)
-		}
+	inTime, err := false, error(nil)
+	if doErr := n.Do(func() error {
+		inTime, err = await(longest, look, unix.RTNLGRP_LINK)
+		return err
+	}); doErr != nil {
+		return doErr
+	}
+	if !inTime {
+		return fmt.Errorf("still down after %s: %v", longest, namesOf(waiting))
 	}
 	return nil
+}
+
+func namesOf(links []netlink.Link) (out []string) {
+	for _, l := range links {
+		out = append(out, l.Attrs().Name)
+	}
+	return out
 }
 
 // settled tells links that are not on their way up. lo never says that it is
