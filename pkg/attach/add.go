@@ -73,7 +73,7 @@ func priorities(cfg *config.Config) uint32 {
 
 // plan observes the namespace, with rules up to a priority, and has the plan computed.
 func (r *Rail) plan(cfg *config.Config, res *prevresult.Result, last uint32) (*plan.Plan, *observation, error) {
-	o, err := r.observeUpTo(cfg.Table, last)
+	o, err := r.observe(scope{cfg.Table, last, plan.AsksDefaults(cfg, res.Routes)})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -198,16 +198,15 @@ func (r *Rail) checkClaim(cfg *config.Config, p *plan.Plan) error {
 	return nil
 }
 
+// addRules makes the rules that are missing. Another ADD for this rail at the same moment,
+// which no runtime should make, makes them as well: they are there twice then, which
+// changes nothing, and DEL removes both.
 func (r *Rail) addRules(rules []policy.Rule, which func(policy.Rule) bool, j *journal) error {
 	for _, rule := range rules {
 		if !which(rule) {
 			continue
 		}
-		err := r.Kernel.AddRule(rule)
-		switch {
-		case errors.Is(err, unix.EEXIST):
-			continue // the same rule to the last attribute: made since the snapshot, by another ADD for this rail
-		case err != nil:
+		if err := r.Kernel.AddRule(rule); err != nil {
 			return cnierr.New(routingCode(err), "ip %s in %s: %w", rule, r.NetNS, kernel.NoPolicyRouting(err))
 		}
 		j.did(rule.String(), func() error { return r.Kernel.DelRule(rule) })

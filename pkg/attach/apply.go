@@ -67,7 +67,7 @@ func (f *Fleet) Prepare() ([]*Prepared, error) {
 }
 
 func (f *Fleet) prepare(r *Rail) (*Prepared, error) {
-	o, err := r.observe(f.Config.Table)
+	o, err := r.observe(scope{table: f.Config.Table, last: everything, defaults: true})
 	if err != nil {
 		return nil, err
 	}

@@ -30,18 +30,25 @@ type observation struct {
 // everything is a priority behind which there is no rule.
 const everything = math.MaxUint32
 
-// observe takes the snapshot that a plan is computed from.
-func (r *Rail) observe(table int) (*observation, error) { return r.observeUpTo(table, everything) }
+// scope is how much of the namespace is looked at.
+type scope struct {
+	// table is the one given by number, 0 for a derived one.
+	table int
+	// last is the last priority of the rules that are listed. Other tools can have ten
+	// thousand behind railtune's, and listing them takes longer than an ADD. They matter only
+	// where an earlier plan of this rail left something, which complete is for.
+	last uint32
+	// defaults asks for main's default routes. The kernel tries every rule to find them.
+	defaults bool
+}
 
-// observeUpTo is observe with only those rules that have a priority up to last. Other
-// tools can have ten thousand behind it, and listing them takes longer than an ADD. They
-// matter only where an earlier plan of this rail left something, which complete is for.
-func (r *Rail) observeUpTo(table int, last uint32) (*observation, error) {
+// observe takes the snapshot that a plan is computed from.
+func (r *Rail) observe(s scope) (*observation, error) {
 	links, err := r.Kernel.Links()
 	if err != nil {
 		return nil, err
 	}
-	o := &observation{state: netstate.State{NetNS: r.NetNS}, table: table, first: last != everything}
+	o := &observation{state: netstate.State{NetNS: r.NetNS}, table: s.table, first: s.last != everything}
 	if !o.split(links, r.IfName) {
 		return nil, cnierr.New(cnierr.Link, "%s not found in %s (userspace device?): "+
 			"railtune tunes a network interface, and has to run after the plugin that makes it", r.IfName, r.NetNS)
@@ -49,8 +56,10 @@ func (r *Rail) observeUpTo(table int, last uint32) (*observation, error) {
 	if err := r.observeIPv6(&o.state); err != nil {
 		return nil, err
 	}
-	r.observeRules(o, last)
-	r.observeDefaults(&o.state)
+	r.observeRules(o, s.last)
+	if s.defaults {
+		r.observeDefaults(&o.state)
+	}
 	if o.first && o.doubtful() {
 		r.complete(o)
 	}

@@ -2,11 +2,13 @@ package plan
 
 import (
 	"net/netip"
+	"slices"
 
 	"github.com/railtune/railtune/pkg/cnierr"
 	"github.com/railtune/railtune/pkg/config"
 	"github.com/railtune/railtune/pkg/netstate"
 	"github.com/railtune/railtune/pkg/policy"
+	"github.com/railtune/railtune/pkg/prevresult"
 )
 
 // supernet is a configured supernet that at least one group installs.
@@ -135,6 +137,16 @@ func (b *builder) mainTable() {
 	}
 }
 
+// AsksDefaults reports whether a plan depends on main's default routes (HasDefault and
+// DefaultVia of State.Others): for a supernet in main, which must not cover the cluster's,
+// and where IPAM gave the rail one too.
+func AsksDefaults(cfg *config.Config, routes []prevresult.Route) bool {
+	return cfg.MainTable && len(cfg.Supernets) > 0 || slices.ContainsFunc(routes, competes)
+}
+
+// competes says that a route is for main, and a default route.
+func competes(r prevresult.Route) bool { return r.Dst.Bits() == 0 && !r.Elsewhere }
+
 // clusterInside returns a link that is no rail and has an address or next hop in dst.
 func (b *builder) clusterInside(dst netip.Prefix) (*netstate.Link, netip.Addr) {
 	for i := range b.State.Others {
@@ -180,7 +192,7 @@ func (b *builder) isCluster(l *netstate.Link) bool {
 // warnAboutDefaults tells of default routes that IPAM put on the rail.
 func (b *builder) warnAboutDefaults() {
 	for _, r := range b.Routes {
-		if r.Dst.Bits() != 0 || r.Elsewhere {
+		if !competes(r) {
 			continue
 		}
 		for _, l := range b.State.Others {
