@@ -39,8 +39,8 @@ func calls(ctx context.Context, b *bench) (err error) {
 		entry entry
 	}{
 		{"do nothing, in Go", entry{b.floor, nil}},
-		{withoutProof, entry{b.Railtune, unproven}},
-		{withProof, entry{b.Railtune, testbed.Railtune}},
+		{withoutProof, entry{b.railtune, unproven}},
+		{withProof, entry{b.railtune, testbed.Railtune}},
 		{"tuning", entry{b.plugin("tuning"), tuningConfig}},
 		{"sbr", entry{b.plugin("sbr"), sbrConfig}},
 	}
@@ -66,14 +66,12 @@ func calls(ctx context.Context, b *bench) (err error) {
 				cells = append(cells, n)
 			}
 		}
-		if err := d.afresh(ctx, d.pod.Rails...); err != nil {
-			return err
-		}
-		m, err := b.remembers(d.process(d.pod.Rails[0], row.entry, "ADD"))
+		m, err := b.memoryOfAdd(ctx, d, row.entry)
 		if err != nil {
 			return err
 		}
 		cells = append(cells, strconv.Itoa(m.own), strconv.Itoa(m.files))
+		b.reached["own "+row.name] = float64(m.own)
 		info, err := os.Stat(row.entry.program)
 		if err != nil {
 			return err
@@ -254,14 +252,14 @@ func inits(ctx context.Context, b *bench) error {
 	}
 	t := newTable("GODEBUG=inittrace=1, GC", "packages", "ms", "bytes", "allocations")
 	for _, p := range []struct{ name, path string }{
-		{"do nothing, in Go", b.floor}, {"railtune", b.Railtune}, {"tuning", b.plugin("tuning")}, {"sbr", b.plugin("sbr")},
+		{"do nothing, in Go", b.floor}, {"railtune", b.railtune}, {"tuning", b.plugin("tuning")}, {"sbr", b.plugin("sbr")},
 	} {
 		sum, all, err := trace(p.path)
 		if err != nil {
 			return err
 		}
 		t.row(p.name, strconv.Itoa(len(all)), fmt.Sprintf("%.2f", sum.ms), strconv.Itoa(sum.bytes), strconv.Itoa(sum.allocs))
-		if p.path != b.Railtune {
+		if p.path != b.railtune {
 			continue
 		}
 		slices.SortFunc(all, func(x, y row) int { return cmp.Compare(y.bytes, x.bytes) })

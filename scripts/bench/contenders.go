@@ -43,8 +43,8 @@ const (
 // contenders are what runs in turn.
 func (b *bench) contenders() []contender {
 	all := []contender{
-		{withoutProof, []entry{{b.Railtune, unproven}}},
-		{withProof, []entry{{b.Railtune, testbed.Railtune}}},
+		{withoutProof, []entry{{b.railtune, unproven}}},
+		{withProof, []entry{{b.railtune, testbed.Railtune}}},
 		{both, []entry{{b.plugin("tuning"), tuningConfig}, {b.plugin("sbr"), sbrConfig}}},
 	}
 	if b.old != "" {

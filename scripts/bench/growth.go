@@ -49,7 +49,7 @@ func growth(ctx context.Context, b *bench) (err error) {
 		}
 	}
 	took := map[string]series{}
-	for range max(3, *runs*2/3) {
+	for range max(3, *runs*2) {
 		for i, crowd := range crowds {
 			d := beds[i]
 			rail := d.pod.Rails[0]
@@ -103,7 +103,7 @@ func (c crowd) fill(ctx context.Context, b *bench, d *bed) error {
 		}
 	}
 	for _, r := range d.pod.Rails[1:] {
-		if _, err := b.measure(ctx, d.process(r, entry{b.Railtune, unproven}, "ADD")); err != nil {
+		if _, err := b.measure(ctx, d.process(r, entry{b.railtune, unproven}, "ADD")); err != nil {
 			return err
 		}
 	}

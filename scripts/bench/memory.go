@@ -1,11 +1,14 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -16,6 +19,24 @@ import (
 type memory struct {
 	own   int // pages of its own
 	files int // pages of files, which all processes of a program share
+}
+
+// memoryOfAdd is the median of a few ADDs: how many threads the runtime starts, which have
+// stacks, is chance.
+func (b *bench) memoryOfAdd(ctx context.Context, d *bed, e entry) (memory, error) {
+	var all []memory
+	for range 9 {
+		if err := d.afresh(ctx, d.pod.Rails[0]); err != nil {
+			return memory{}, err
+		}
+		m, err := b.remembers(d.process(d.pod.Rails[0], e, "ADD"))
+		if err != nil {
+			return memory{}, err
+		}
+		all = append(all, m)
+	}
+	slices.SortFunc(all, func(x, y memory) int { return cmp.Compare(x.own, y.own) })
+	return all[len(all)/2], nil
 }
 
 // remembers runs a process and looks at its memory in the moment it ends. The process is

@@ -81,12 +81,8 @@ func (m *attaching) interpose(names ...string) error {
 		return err
 	}
 	for _, name := range names {
-		plugin := m.plugin(name)
-		if name == "railtune" {
-			plugin = m.Railtune
-		}
 		at := filepath.Join(m.bin, name)
-		if err := errors.Join(os.WriteFile(at, launcher, 0o755), os.Symlink(plugin, at+".real")); err != nil {
+		if err := errors.Join(os.WriteFile(at, launcher, 0o755), os.Symlink(m.plugin(name), at+".real")); err != nil {
 			return err
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -20,8 +21,8 @@ import (
 // bench is what the sections share.
 type bench struct {
 	testbed.Tools
-	// dir holds the programs made for the run.
-	dir, floor, floorJSON, launch string
+	// dir holds what is made for the run, among it copies of all that is measured.
+	dir, railtune, floor, floorJSON, launch string
 	// old is the railtune of -against, or empty.
 	old string
 	// reached are the results that the targets are judged by.
@@ -36,23 +37,70 @@ func newBench(ctx context.Context) (*bench, error) {
 	if _, err := testbed.FindRailtune(); err != nil {
 		return nil, err
 	}
-	b := &bench{Tools: tools, old: *against, reached: map[string]float64{}}
+	b := &bench{Tools: tools, reached: map[string]float64{}}
 	if b.dir, err = os.MkdirTemp("", "railtune-bench-"); err != nil {
 		return nil, err
 	}
-	b.floor, b.floorJSON, b.launch = filepath.Join(b.dir, "floor"), filepath.Join(b.dir, "floorjson"), filepath.Join(b.dir, "launch")
-	// As railtune and the plugins are built, so that the floors are theirs.
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", b.dir+"/",
-		"./scripts/bench/floor", "./scripts/bench/floorjson", "./scripts/bench/launch")
-	build.Dir = filepath.Dir(filepath.Dir(tools.Railtune))
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return nil, errors.Join(fmt.Errorf("building the floor and the launcher in %s: %w: %s", build.Dir, err, out), os.RemoveAll(b.dir))
+	if err := b.prepare(ctx); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(b.dir))
 	}
 	return b, nil
 }
 
-func (b *bench) plugin(name string) string { return filepath.Join(filepath.Dir(b.CNITool), name) }
+// prepare builds the floors and the launcher, and copies what is measured, as an installer
+// does: a file that was written from start to end is in the page cache in larger pieces
+// than one that a linker wrote, and a program of small pieces takes up to a tenth longer to
+// start.
+func (b *bench) prepare(ctx context.Context) error {
+	built := filepath.Join(b.dir, "built")
+	// As the plugins are built, so that the floors are theirs.
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", built+"/",
+		"./scripts/bench/floor", "./scripts/bench/floorjson", "./scripts/bench/launch")
+	build.Dir = filepath.Dir(filepath.Dir(b.Railtune))
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("building the floor and the launcher in %s: %w: %s", build.Dir, err, out)
+	}
+	programs := filepath.Dir(b.CNITool)
+	for _, c := range []struct {
+		to         *string
+		from, name string
+	}{
+		{&b.railtune, b.Railtune, "railtune"},
+		{&b.old, *against, "before"},
+		{new(string), filepath.Join(programs, "tuning"), "tuning"},
+		{new(string), filepath.Join(programs, "sbr"), "sbr"},
+		{&b.floor, filepath.Join(built, "floor"), "floor"},
+		{&b.floorJSON, filepath.Join(built, "floorjson"), "floorjson"},
+		{&b.launch, filepath.Join(built, "launch"), "launch"},
+	} {
+		if c.from == "" {
+			continue
+		}
+		*c.to = filepath.Join(b.dir, c.name)
+		if err := install(c.from, *c.to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// install copies a program, in pieces as container runtimes and railtune install do.
+func install(from, to string) error {
+	in, err := os.Open(from)
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	out, err := os.OpenFile(to, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o755)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(out, in)
+	return errors.Join(err, out.Close())
+}
+
+func (b *bench) plugin(name string) string { return filepath.Join(b.dir, name) }
 
 // cost is what one process, or several one after another, took.
 type cost struct {

@@ -49,7 +49,7 @@ func proof(ctx context.Context, b *bench) (err error) {
 			if err := d.afresh(ctx, rail); err != nil {
 				return err
 			}
-			one, err := b.measure(ctx, d.process(rail, entry{b.Railtune, c.entry}, "ADD"))
+			one, err := b.measure(ctx, d.process(rail, entry{b.railtune, c.entry}, "ADD"))
 			if err != nil {
 				return fmt.Errorf("%s: %w", c.name, err)
 			}

@@ -19,11 +19,11 @@ func start(ctx context.Context, b *bench) error {
 	version := func(name, program string) call { return call{name, process{program: program, verb: "VERSION"}} }
 	programs := []call{
 		version("do nothing, in Go", b.floor),
-		version("railtune", b.Railtune),
+		version("railtune", b.railtune),
 		version("tuning", b.plugin("tuning")),
 		version("sbr", b.plugin("sbr")),
 		version("do nothing, JSON linked", b.floorJSON),
-		{"railtune, GC", idle(b.Railtune)},
+		{"railtune, GC", idle(b.railtune)},
 		{"tuning, GC", idle(b.plugin("tuning"))},
 	}
 	if b.old != "" {
