@@ -6,9 +6,10 @@
 // which took a tenth of an ADD's time and most of a megabyte (docs/speed.md).
 //
 // The order is the language's: of the packages whose imports are initialised, the first
-// by import path is next (Go specification, "Program initialization"). This one imports
-// what the plugin needs, and nothing of that sorts behind what only the tool needs. The
-// tests of package main hold both in place: they list what may be initialised before it.
+// by import path is next (Go specification, "Program initialization"). The last that this
+// one waits for is net/netip. What of the tool imports package net comes after it, and so
+// does nearly all; the plugin must not import that itself. The tests of package main hold
+// it in place: they list what may be initialised before.
 package ahead
 
 import (
