@@ -13,16 +13,21 @@ import (
 )
 
 // inNamespace runs f on this thread in the pod's namespace, with the namespace that
-// railtune itself was called in. A namespace
-// that cannot be entered is an error with the code Environment, and so is the one
-// railtune itself runs in, unless override (CNI_NETNS_OVERRIDE) says that is meant:
-// a wrong CNI_NETNS must not tune the node.
+// railtune itself was called in. A namespace that cannot be entered is an error with the
+// code Environment, and so is the one railtune itself runs in, unless override
+// (CNI_NETNS_OVERRIDE) says that is meant: a wrong CNI_NETNS must not tune the node.
 //
 // The thread is the caller's: one more, which ns.NetNS.Do takes, is a tenth of what an
 // ADD costs (docs/speed.md).
 func inNamespace(path string, override bool, f func(host ns.NetNS) error) error {
 	// Locked, the runtime starts no other thread from it, which would be in the pod too.
 	runtime.LockOSThread()
+	back := true
+	defer func() {
+		if back { // a thread that stays locked ends with its goroutine
+			runtime.UnlockOSThread()
+		}
+	}()
 	host, err := ns.GetCurrentNS()
 	if err != nil {
 		return fmt.Errorf("the network namespace that railtune is called in: %w", err)
@@ -43,11 +48,10 @@ func inNamespace(path string, override bool, f func(host ns.NetNS) error) error 
 		return cnierr.New(cnierr.Environment, "CNI_NETNS %s cannot be entered: %w", path, err)
 	}
 	err = f(host)
-	if back := host.Set(); back != nil {
-		// Still locked, the thread ends with its goroutine.
-		return errors.Join(err, fmt.Errorf("going back to the network namespace that railtune is called in: %w", back))
+	if stuck := host.Set(); stuck != nil {
+		back = false
+		err = errors.Join(err, fmt.Errorf("going back to the network namespace that railtune is called in: %w", stuck))
 	}
-	runtime.UnlockOSThread()
 	return err
 }
 
