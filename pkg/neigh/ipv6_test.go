@@ -127,7 +127,10 @@ func TestDADStateIsTheVerdictOnOwnIPv6(t *testing.T) {
 	expect(t, a.prove(a.request(1)), "fd5a::1", OK, "duplicate address detection")
 
 	detect("fd5a::2/64")
-	if _, err := wait(context.Background(), "fd5a::1", "fd5a::2"); cnierr.CodeOf(err, 0) != cnierr.Neighbour {
+	// Detection takes two seconds; a state that is not seen would be waited for without end.
+	patient, done := context.WithTimeout(t.Context(), 30*time.Second)
+	defer done()
+	if _, err := wait(patient, "fd5a::1", "fd5a::2"); cnierr.CodeOf(err, 0) != cnierr.Neighbour {
 		t.Errorf("an address that %s has: %v", other.Link.MAC, err)
 	}
 	if got := expect(t, a.prove(a.request(1)), "fd5a::2", Duplicate, "another station"); !got.Severe() {
