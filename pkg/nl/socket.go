@@ -25,9 +25,9 @@ type Socket struct {
 	buf      []byte
 }
 
-// bufferSize holds any answer: a dump comes in pieces of 32 KiB at most
-// (net/netlink/af_netlink.c, netlink_dump and netlink_recvmsg). What is not used of it
-// is never touched, and so is not memory.
+// bufferSize holds any answer: a dump comes in pieces of 32 KiB, or of its largest message
+// where that is larger (net/netlink/af_netlink.c, netlink_dump and netlink_recvmsg). What
+// is not used of it is never touched, and so is not memory.
 const bufferSize = 64 << 10
 
 // Open returns a socket to a part of the kernel (NETLINK_ROUTE, NETLINK_RDMA) in the
