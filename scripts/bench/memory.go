@@ -1,14 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -21,11 +19,11 @@ type memory struct {
 	files int // pages of files, which all processes of a program share
 }
 
-// memoryOfAdd is the median of a few ADDs: how many threads the runtime starts, which have
-// stacks, is chance.
-func (b *bench) memoryOfAdd(ctx context.Context, d *bed, e entry) (memory, error) {
-	var all []memory
-	for range 9 {
+// memoryOfAdd is the mean of some ADDs: how many threads the runtime starts, which have
+// stacks, and where its heap begins is chance.
+func (b *bench) memoryOfAdd(ctx context.Context, d *bed, e entry) (mean memory, err error) {
+	const adds = 25
+	for range adds {
 		if err := d.afresh(ctx, d.pod.Rails[0]); err != nil {
 			return memory{}, err
 		}
@@ -33,10 +31,9 @@ func (b *bench) memoryOfAdd(ctx context.Context, d *bed, e entry) (memory, error
 		if err != nil {
 			return memory{}, err
 		}
-		all = append(all, m)
+		mean.own, mean.files = mean.own+m.own, mean.files+m.files
 	}
-	slices.SortFunc(all, func(x, y memory) int { return cmp.Compare(x.own, y.own) })
-	return all[len(all)/2], nil
+	return memory{mean.own / adds, mean.files / adds}, nil
 }
 
 // remembers runs a process and looks at its memory in the moment it ends. The process is

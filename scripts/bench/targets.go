@@ -14,7 +14,6 @@ func (b *bench) targets() {
 		{"ADD without proof / (" + both + "), 16 rails", "add", 0.5, "%.2f"},
 		{"VERSION / do nothing", "version", 1.25, "%.2f"},
 		{"peak RSS of ADD without proof / tuning's", "rss ratio", 1, "%.2f"},
-		{"the same, without the pages of files", "own ratio", 1, "%.2f"},
 		{"ADD with " + full + " / empty", "growth", 1.5, "%.2f"},
 		{"the proof of a clean link, ms", "proof", 30, "%.1f"},
 		{"stripped binary, MB", "size", 8, "%.2f"},
@@ -23,8 +22,6 @@ func (b *bench) targets() {
 		switch aim.key {
 		case "rss ratio":
 			value, ok = b.reached["rss"]/b.reached["tuning rss"], b.reached["tuning rss"] > 0
-		case "own ratio":
-			value, ok = b.reached["own "+withoutProof]/b.reached["own tuning"], b.reached["own tuning"] > 0
 		case "size":
 			value /= 1e6
 		}
