@@ -319,17 +319,16 @@ func TestNSID(t *testing.T) {
 	t.Parallel()
 	peer, stranger := testbed.MustNamespace(t, "peer"), testbed.MustNamespace(t, "stranger")
 	in(t, "link add net1 type veth peer name there netns "+peer.Name+"\n", func(k *kernel.Netlink) error {
-		links, err := k.Links()
+		index, err := indexOf(k, "net1")
 		if err != nil {
 			return err
 		}
-		for _, l := range links {
-			if l.Name != "net1" {
-				continue
-			}
-			if id, err := nsidOf(k, peer); err != nil || id != l.ParentNSID || id < 0 {
-				t.Errorf("%d, %v; the link says %d", id, err, l.ParentNSID)
-			}
+		l, err := k.Link(index)
+		if err != nil {
+			return err
+		}
+		if id, err := nsidOf(k, peer); err != nil || id != l.ParentNSID || id < 0 {
+			t.Errorf("%d, %v; the link says %d", id, err, l.ParentNSID)
 		}
 		if id, err := nsidOf(k, stranger); err != nil || id != -1 {
 			t.Errorf("a namespace that nothing leads to: %d, %v", id, err)
