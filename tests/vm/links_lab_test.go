@@ -109,9 +109,17 @@ func macOf(t *testing.T, n *testbed.Namespace, name string) string {
 	return mac
 }
 
-// mustPing sends pings, as many as it takes for one to come back.
+// mustPing sends pings, as many as it takes for one to come back. One alone, with more
+// time, would end at the first error that the network reports.
 func mustPing(t *testing.T, n *testbed.Namespace, from, to string, options ...string) {
 	t.Helper()
-	line := strings.Join(append([]string{"ping -q -c 1 -i 0.2 -w 20 -I", from}, append(options, to)...), " ")
-	run(t, n, line)
+	line := strings.Join(append([]string{"ping -q -c 1 -W 1 -I", from}, append(options, to)...), " ")
+	var out string
+	var err error
+	for range 20 {
+		if out, err = try(t.Context(), n, line); err == nil {
+			return
+		}
+	}
+	t.Fatalf("%s in %s: %v: %s", line, n.Name, err, out)
 }
