@@ -83,6 +83,21 @@ func (s *Socket) Subscribe(group uint) error {
 	return nil
 }
 
+// Drain throws away the events that have come. That some were lost, because more came than
+// there is room for, is no error: who looks after every event sees what they were about.
+func (s *Socket) Drain() error {
+	var b [8192]byte
+	for {
+		switch _, _, err := unix.Recvfrom(s.fd, b[:], unix.MSG_DONTWAIT); err {
+		case nil, unix.EINTR, unix.ENOBUFS:
+		case unix.EAGAIN:
+			return nil
+		default:
+			return fmt.Errorf("reading netlink events: %w", err)
+		}
+	}
+}
+
 // FD is the socket's file descriptor, to wait for events on.
 func (s *Socket) FD() int { return s.fd }
 

@@ -38,27 +38,17 @@ func await(longest time.Duration, look func() (content bool, err error), groups 
 		if left <= 0 {
 			return false, nil
 		}
-		if err := nextEvent(events.FD(), left); err != nil {
+		if err := nextEvent(events, left); err != nil {
 			return false, err
 		}
 	}
 }
 
 // nextEvent waits for an event, or as long as it may, and throws away what has come.
-func nextEvent(fd int, longest time.Duration) error {
-	set := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+func nextEvent(events *nl.Socket, longest time.Duration) error {
+	set := []unix.PollFd{{Fd: int32(events.FD()), Events: unix.POLLIN}}
 	if _, err := unix.Poll(set, int(longest.Milliseconds())+1); err != nil && err != unix.EINTR {
 		return err
 	}
-	var b [8192]byte
-	for {
-		_, _, err := unix.Recvfrom(fd, b[:], unix.MSG_DONTWAIT)
-		switch err {
-		case nil, unix.EINTR, unix.ENOBUFS:
-		case unix.EAGAIN:
-			return nil
-		default:
-			return err
-		}
-	}
+	return events.Drain()
 }

@@ -6,8 +6,6 @@ package watch
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -42,23 +40,8 @@ func Until(ctx context.Context, group uint, look func() (settled bool, err error
 		if err := waiter.Wait(time.Time{}, events.FD()); err != nil {
 			return err
 		}
-		if err := drain(events.FD()); err != nil {
+		if err := events.Drain(); err != nil {
 			return err
-		}
-	}
-}
-
-// drain throws away what is queued, and with it the event that woke us.
-func drain(fd int) error {
-	var b [8192]byte
-	for {
-		_, _, err := unix.Recvfrom(fd, b[:], unix.MSG_DONTWAIT)
-		switch {
-		case err == nil, errors.Is(err, unix.EINTR), errors.Is(err, unix.ENOBUFS):
-		case errors.Is(err, unix.EAGAIN):
-			return nil
-		default:
-			return fmt.Errorf("reading rtnetlink events: %w", err)
 		}
 	}
 }
