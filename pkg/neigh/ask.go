@@ -7,8 +7,6 @@ import (
 	"github.com/railtune/railtune/pkg/neigh/nd"
 )
 
-var unspecified = netip.IPv4Unspecified()
-
 // askARP returns a question that is built once and sent as often as needed.
 func askARP(via port, from mac, sender, target netip.Addr) func() error {
 	b := arp.Question(from, sender, target).Marshal()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
 	"slices"
 	"time"
 
@@ -125,7 +126,7 @@ func (p *proof) connect(s *session, rail, self port, from mac) {
 		switch {
 		case !q.askable():
 		case q.role == Own || q.role == Sibling:
-			q.ask = askARP(self, from, unspecified, q.addr)
+			q.ask = askARP(self, from, netip.IPv4Unspecified(), q.addr)
 		case q.addr.Is4():
 			q.ask = askARP(rail, own, q.sender, q.addr)
 		default:

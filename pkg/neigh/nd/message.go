@@ -26,11 +26,6 @@ const hopLimit = 255
 
 const protocolICMPv6 = 58
 
-var (
-	allNodes   = netip.MustParseAddr("ff02::1")
-	allRouters = netip.MustParseAddr("ff02::2")
-)
-
 // Message is an IPv6 packet and the Ethernet address it goes to.
 type Message struct {
 	To     [6]byte
@@ -55,7 +50,7 @@ func Advertisement(mac [6]byte, addr netip.Addr, router bool) (Message, error) {
 		flags |= flagRouter
 	}
 	body := append(message(neighbourAdvertisement, flags), addr.AsSlice()...)
-	return pack(addr, allNodes, appendLinkLayer(body, targetLinkLayer, mac))
+	return pack(addr, netip.IPv6LinkLocalAllNodes(), appendLinkLayer(body, targetLinkLayer, mac))
 }
 
 // RouterSolicitation asks routers to advertise now. The source may be the
@@ -66,7 +61,7 @@ func RouterSolicitation(mac [6]byte, source netip.Addr) (Message, error) {
 	if !source.IsUnspecified() {
 		body = appendLinkLayer(body, sourceLinkLayer, mac)
 	}
-	return pack(source, allRouters, body)
+	return pack(source, netip.IPv6LinkLocalAllRouters(), body)
 }
 
 // Claim says that a station with this MAC answers for Addr.
