@@ -71,7 +71,7 @@ func (c *Call) verb(parts Parts) error {
 	case cnicall.Status:
 		return c.status(parts)
 	}
-	return nil // GC: railtune keeps nothing that could outlive its namespace
+	return nil // GC: railtune keeps nothing that could outlive its namespace; VERSION was answered in ahead/first
 }
 
 // printError writes an error in the form the specification asks for (CNI SPEC.md,

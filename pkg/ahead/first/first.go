@@ -44,18 +44,18 @@ func prepare() {
 	// The thread changes its network namespace later; other threads are not to be started
 	// from it then, and from now on are not.
 	runtime.LockOSThread()
-	grow(len(versions.Spoken) == 0)
+	grow(false)
 }
 
 // stack is what an ADD takes of it.
 type stack [24 << 10]byte
 
-// grow makes room for a stack, and does not touch it: that is only done where need be,
-// which is never.
+// grow makes room for a stack. It does not touch it, as that would be memory: the room is
+// made when the function is entered, for what is never done in it.
 //
 //go:noinline
-func grow(need bool) {
-	if need {
+func grow(touched bool) {
+	if touched {
 		var s stack
 		touch(&s)
 	}
