@@ -53,17 +53,15 @@ func (n *Namespace) settle(longest time.Duration) error {
 		waiting = slices.DeleteFunc(links, settled)
 		return len(waiting) == 0, err
 	}
-	inTime, err := false, error(nil)
-	if doErr := n.Do(func() error {
+	inTime := false
+	err := n.Do(func() (err error) {
 		inTime, err = await(longest, look, unix.RTNLGRP_LINK)
 		return err
-	}); doErr != nil {
-		return doErr
+	})
+	if err == nil && !inTime {
+		err = fmt.Errorf("still down after %s: %v", longest, namesOf(waiting))
 	}
-	if !inTime {
-		return fmt.Errorf("still down after %s: %v", longest, namesOf(waiting))
-	}
-	return nil
+	return err
 }
 
 func namesOf(links []netlink.Link) (out []string) {
