@@ -41,12 +41,11 @@ func ParentFinder(host ns.NetNS) func(*netstate.Link) *neigh.Parent {
 // the namespace host where it has one there. The same holds for threads.
 func RDMAFinder(host ns.NetNS) func(*netstate.Link) (attach.RDMA, error) {
 	return func(rail *netstate.Link) (attach.RDMA, error) {
-		return rdma.ForLink(rail, func() rdma.Enter {
-			if !parentIn(host, rail) {
-				return nil
-			}
-			return enter(host)
-		})
+		var inLower rdma.Enter
+		if rdma.Stacked(rail) && parentIn(host, rail) {
+			inLower = enter(host)
+		}
+		return rdma.ForLink(rail, inLower)
 	}
 }
 

@@ -28,16 +28,15 @@ type Link struct {
 type Enter func(func() error) error
 
 // ForLink finds the ports of a link of the calling thread's namespace. Where the link
-// is stacked on one of another namespace (a pod's ipvlan or macvlan child, say), lower is
-// asked how to enter that; lower and its answer are nil where it cannot be reached. Then a
-// port counts whose GID table has one of the link's addresses under the link's name. Bonds
-// are not looked through.
-func ForLink(l *netstate.Link, lower func() Enter) (*Link, error) {
+// is stacked on one of another namespace (a pod's ipvlan or macvlan child, say), inLower
+// enters that; nil where it cannot be reached. Then a port counts whose GID table has
+// one of the link's addresses under the link's name. Bonds are not looked through.
+func ForLink(l *netstate.Link, inLower Enter) (*Link, error) {
 	v, err := Open()
 	if err != nil {
 		return nil, err
 	}
-	found, err := v.forLink(l, lower)
+	found, err := v.forLink(l, inLower)
 	if err != nil {
 		v.Close()
 		return nil, err
@@ -64,7 +63,7 @@ func (found *Link) Unserved() string {
 	return "none has a port that is this interface's, or that of the link below it (RDMA netns mode " + mode + ")"
 }
 
-func (v *View) forLink(l *netstate.Link, lower func() Enter) (*Link, error) {
+func (v *View) forLink(l *netstate.Link, inLower Enter) (*Link, error) {
 	ports, err := v.Ports()
 	if err != nil {
 		return nil, err
@@ -73,19 +72,14 @@ func (v *View) forLink(l *netstate.Link, lower func() Enter) (*Link, error) {
 	if len(found.Ports) > 0 || !Stacked(l) {
 		return found, nil
 	}
-	if l.ParentNSID < 0 { // in this namespace
+	switch {
+	case l.ParentNSID < 0: // in this namespace
 		found.Ports, err = above(ports, l.Parent)
-		return found, err
-	}
-	var enter Enter
-	if lower != nil {
-		enter = lower()
-	}
-	if enter == nil {
+	case inLower != nil:
+		err = inLower(func() error { return found.fromBelow(ports, l.Parent) })
+	default:
 		found.Ports, err = v.listing(ports, l)
-		return found, err
 	}
-	err = enter(func() error { return found.fromBelow(ports, l.Parent) })
 	return found, err
 }
 
